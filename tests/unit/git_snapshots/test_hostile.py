@@ -168,13 +168,17 @@ def test_what_cannot_be_read_is_listed(place: Place, snap: Snap) -> None:
 
 
 def test_paths_beyond_what_the_system_opens(place: Place, snap: Snap, tmp_path: Path) -> None:
-    """A restore brings back a path that is longer than the system's limit."""
+    """A restore brings back a path that is longer than the system's limit; the patch omits only this path."""
     name = "n" * 200
     with deep_folder(place.worktree, name, 25) as folder:
         descriptor = os.open("file", os.O_WRONLY | os.O_CREAT, dir_fd=folder)
         os.write(descriptor, b"deep\n")
         os.close(descriptor)
+    (place.worktree / "README.md").write_text("changed\n")
     snapshot = snap()
+    patch = write_patch(place, snapshot, tmp_path / "rescue.patch")
+    assert patch is not None
+    assert patch.read_text().count("diff --git") == 1
     assert snapshot.left_out == ()
     restore(vault_at(place), snapshot, tmp_path / "restored")
     path = b"/".join([name.encode()] * 25) + b"/file"

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from fakes.deep_folders import deep_folder
 from fakes.repositories import Origin, git, make_origin
 from fakes.snapshots import snapshot_of
 
@@ -13,7 +12,6 @@ from septet.errors import SnapshotError
 from septet.git.engine.place import Place
 from septet.git.snapshots.patch import write_patch
 from septet.git.vault.facts import Snapshot
-from septet.git.vault.vault import vault_at
 
 Snap = Callable[..., Snapshot]
 
@@ -128,15 +126,3 @@ def test_a_patch_that_cannot_be_written(place: Place, snap: Snap, tmp_path: Path
         pack.rename(tmp_path / pack.name)
     with pytest.raises(SnapshotError, match="manifest"):
         write_patch(place, snapshot, tmp_path / "rescue.patch")
-
-
-def test_a_path_too_long_for_git_is_in_the_snapshot_alone(
-    place: Place, origin: Origin, snap: Snap, tmp_path: Path
-) -> None:
-    """The patch omits a path that is too long for git, and the rest applies."""
-    with deep_folder(place.worktree, "n" * 200, 25) as folder:
-        os.close(os.open("file", os.O_WRONLY | os.O_CREAT, dir_fd=folder))
-    (place.worktree / "README.md").write_text("changed\n")
-    clone = _applied(place, origin, snap(), tmp_path)
-    assert git(clone, "diff", "--cached", "--name-only") == "README.md"
-    assert vault_at(place).git_dir == place.vault

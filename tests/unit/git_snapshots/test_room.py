@@ -129,19 +129,6 @@ def test_what_was_known_of_the_checkpoint_remote_goes_with_the_last_snapshot(pla
     assert vault.text("for-each-ref", "--format=%(refname)", "refs/kept", "refs/seen") == "refs/kept/wo-10/0123"
 
 
-def test_what_a_killed_git_has_begun_is_removed_when_it_is_old(place: Place) -> None:
-    """Old files of an unfinished pack are removed; young files stay, since a git may still write them."""
-    folder = place.vault / "objects/pack"
-    for name in ("tmp_pack_old", ".tmp-1-pack-old.pack", "tmp_pack_young"):
-        (folder / name).write_bytes(b"PACK")
-    for name in ("tmp_pack_old", ".tmp-1-pack-old.pack"):
-        os.utime(folder / name, (0, 0))
-
-    drop_forgotten(vault_at(place), DAYS)
-
-    assert [path.name for path in folder.iterdir() if "tmp" in path.name] == ["tmp_pack_young"]
-
-
 def test_a_drop_that_is_killed_at_any_time_loses_nothing_that_lives(
     open_place: Callable[..., Place], tmp_path: Path
 ) -> None:

@@ -119,16 +119,17 @@ def test_a_detached_head_is_refused(branched: Place) -> None:
         commit_all(branched, "one")
 
 
-def test_half_a_merge_is_refused(branched: Place) -> None:
-    """Work with an unfinished merge is refused, so that no conflict marker is committed."""
+@pytest.mark.parametrize("command", ["merge", "rebase", "cherry-pick"])
+def test_half_a_merge_is_refused(branched: Place, command: str) -> None:
+    """Work with an unfinished merge, rebase or cherry-pick is refused, so that no conflict marker is committed."""
     commit_all(branched, "ours")
     git(branched.worktree, "checkout", "-q", "-b", "theirs", branched.base_sha)
     (branched.worktree / "README.md").write_text("# Theirs\n")
     git(branched.worktree, "commit", "-q", "-a", "-m", "theirs")
     git(branched.worktree, "checkout", "-q", "feat-1")
-    git(branched.worktree, "merge", "theirs", check=False)
+    git(branched.worktree, command, "theirs", check=False)
 
-    with pytest.raises(EvidenceError, match="merge"):
+    with pytest.raises(EvidenceError, match=command):
         commit_all(branched, "one")
 
 

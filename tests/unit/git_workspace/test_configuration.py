@@ -48,6 +48,7 @@ def test_names_keys_and_certificates_are_taken_over(home: Path, env: dict[str, s
         "core.hooksPath",
         "core.gitProxy",
         "filter.lfs.smudge",
+        "diff.external",
         "include.path",
         "protocol.ext.allow",
         "remote.origin.proxy",

@@ -1,7 +1,6 @@
 import os
 import resource
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -49,17 +48,6 @@ def test_a_look_costs_what_is_shown_of_it(place: Place) -> None:
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert (len(found.files), len(found.patch), found.whole) == (30, 1000, False)
     assert after.ru_oublock - before.ru_oublock < 10_000
-
-
-@pytest.mark.parametrize("setting", ["mnemonicPrefix", "noprefix"])
-def test_a_users_prefixes_do_not_count(place: Place, tmp_path: Path, setting: str) -> None:
-    """The user's git settings do not change the names in the patch."""
-    settings = tmp_path / "gitconfig"
-    settings.write_text(f"[diff]\n\t{setting} = true\n")
-    (place.worktree / "README.md").write_text("changed\n")
-    theirs = replace(place, env={**place.env, "GIT_CONFIG_GLOBAL": str(settings)})
-    found = difference(theirs, limit_bytes=LIMIT)
-    assert found.patch.startswith("diff --git a/README.md b/README.md\n")
 
 
 def test_looking_writes_nothing(place: Place) -> None:

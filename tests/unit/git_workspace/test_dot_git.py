@@ -89,15 +89,10 @@ def _link(path: Path) -> None:
     path.symlink_to(moved)
 
 
-def _file(path: Path) -> None:
-    _remove(path)
-    path.write_text("gitdir: /elsewhere\n")
-
-
-@pytest.mark.parametrize("damage", [_remove, _link, _file])
+@pytest.mark.parametrize("damage", [_remove, _link])
 @pytest.mark.parametrize("name", [".", "objects", "refs"])
 def test_a_git_folder_that_is_none_is_refused(dot_git: Path, name: str, damage: Callable[[Path], None]) -> None:
-    """A `.git`, `objects` or `refs` that is missing, a link or a file is refused."""
+    """A `.git`, `objects` or `refs` that is missing or a link is refused."""
     damage(dot_git if name == "." else dot_git / name)
 
     with pytest.raises(WorkspaceError, match="no longer a plain folder"):

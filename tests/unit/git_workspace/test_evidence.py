@@ -105,18 +105,6 @@ def test_an_odd_index_of_the_agents_does_no_harm(
     assert changes(place) == {"new.py": "create"}
 
 
-@pytest.mark.parametrize(
-    ("command", "what"),
-    [(("merge", "theirs"), "merge"), (("rebase", "theirs"), "rebase"), (("cherry-pick", "theirs"), "cherry-pick")],
-)
-def test_what_was_not_ended_is_named(place: Place, write: Write, command: tuple[str, ...], what: str) -> None:
-    """The evidence names a merge, rebase or cherry-pick that stopped at a conflict."""
-    conflict(place, write)
-    git(place.worktree, *command, check=False)
-
-    assert what in gather(place).unfinished
-
-
 def test_a_conflict_without_a_merge_is_named(place: Place, write: Write) -> None:
     """The evidence names the files of a conflict that a stash left in the index."""
     write("README.md", "stashed")
@@ -127,15 +115,6 @@ def test_a_conflict_without_a_merge_is_named(place: Place, write: Write) -> None
 
     assert "README.md" in gather(place).unfinished
     assert changes(place)["README.md"] == "modify"
-
-
-def conflict(place: Place, write: Write) -> None:
-    git(place.worktree, "checkout", "-q", "-b", "theirs")
-    write("README.md", "theirs")
-    git(place.worktree, "commit", "-q", "-a", "-m", "theirs")
-    git(place.worktree, "checkout", "-q", "main")
-    write("README.md", "ours")
-    git(place.worktree, "commit", "-q", "-a", "-m", "ours")
 
 
 @pytest.fixture

@@ -196,10 +196,7 @@ def test_many_at_once_share_one_mirror(mirror: Path, remote: Remote, origin: Ori
         bases = list(threads.map(lambda _: refresh_mirror(mirror, remote), range(6)))
 
     assert {origin.sha("main")} == {base.sha for base in bases}
-    assert (
-        git(mirror, "fsck", "--connectivity-only").replace("notice: HEAD points to an unborn branch (master)", "")
-        == ""
-    )
+    git(mirror, "fsck", "--connectivity-only")
 
 
 def _loose(mirror: Path) -> int:

@@ -56,7 +56,6 @@ class Home:
     runner: Path | None = None
     """The lock of the host's runner; `None` for a host without a runner."""
     owners: dict[str, Owner] = field(default_factory=dict)
-    asked: list[str] = field(default_factory=list)
 
     def open(self, order_id: str) -> Place:
         """Open a workspace with a file of an agent and the files of a run."""
@@ -77,7 +76,6 @@ class Home:
         return Sweep(self.state, runs, terms, self.env, self._ask, now, go_on).run()
 
     def _ask(self, order_id: str) -> Owner:
-        self.asked.append(order_id)
         return self.owners.get(order_id, Owner("unknown"))
 
 
@@ -320,11 +318,12 @@ def test_a_pack_that_a_killed_process_left_goes_when_nobody_can_be_writing_it(ho
     place = home.open("wo-1")
     folders = (place.vault / "objects/pack", place.mirror / "objects/pack")
     for folder in folders:
-        for name in ("tmp_pack_old", "tmp_pack_young"):
+        for name in ("tmp_pack_old", ".tmp-1-pack-old.pack", "tmp_pack_young"):
             (folder / name).write_bytes(b"PACK")
-        os.utime(folder / "tmp_pack_old", (0, 0))
+        for name in ("tmp_pack_old", ".tmp-1-pack-old.pack"):
+            os.utime(folder / name, (0, 0))
     home.sweep(1)
-    assert [[path.name for path in folder.glob("tmp_*")] for folder in folders] == [["tmp_pack_young"]] * 2
+    assert [[path.name for path in folder.glob("*tmp*")] for folder in folders] == [["tmp_pack_young"]] * 2
 
 
 def test_what_is_not_ours_is_not_touched(home: Home) -> None:

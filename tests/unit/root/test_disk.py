@@ -53,10 +53,3 @@ def test_a_machine_s_error_behind_an_agent_s_is_believed(tmp_path: Path) -> None
     error = AgentCrashedError("The agent was not started.")
     error.__cause__ = OSError(errno.EROFS, READ_ONLY, "x")
     assert type(diagnosed(error, tmp_path)) is DiskReadOnlyError
-
-
-def test_causes_that_lead_in_a_circle_are_read_once(tmp_path: Path) -> None:
-    """A circle of causes is followed only once."""
-    first, second = GitError("git failed"), ValueError("no")
-    first.__cause__, second.__cause__ = second, first
-    assert diagnosed(first, tmp_path) is first

@@ -1,9 +1,6 @@
 """Settings that no other test tries change the behaviour of the code that reads them."""
 
 import asyncio
-import os
-import subprocess
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -35,20 +32,10 @@ from workers.connection.payload_codec import codec_of
 from workers.slots import workflow_cache
 from workers.watching.reports import capacity_of
 
-ROOT: Final = Path(__file__).parents[3]
 ENTERPRISE: Final = parse_address("https://ghe.example/o/r", home=Path("/home/ada"))
 GITHUB: Final = parse_address("https://github.com/o/r", home=Path("/home/ada"))
 GITLAB: Final = parse_address("https://gitlab.com/o/r", home=Path("/home/ada"))
 CODEBERG: Final = parse_address("https://codeberg.org/o/r", home=Path("/home/ada"))
-_PROGRAM: Final = """
-import logging
-import structlog
-from septet.settings import load_settings
-from workers.observing.logs import set_up_logs
-set_up_logs(load_settings())
-structlog.get_logger().info("something_happened")
-print(load_settings().user)
-"""
 
 
 def host(settings: Settings) -> Host:
@@ -73,26 +60,7 @@ def accounts_of(settings: Settings) -> object:
     return [openings_of(settings, call, RepositorySettings()) for call in (step, round_)]
 
 
-def printed(settings: Settings) -> object:
-    """Return the output of a process whose environment has the settings that are not defaults."""
-    values = {name: getattr(settings, name) for name in ("user", "log_level", "log_format")}
-    environ = {
-        f"SEPTET_{name.upper()}": value for name, value in values.items() if name in settings.model_fields_set
-    }
-    done = subprocess.run(
-        [sys.executable, "-c", _PROGRAM],
-        env={"PATH": os.environ["PATH"], "HOME": "/nowhere", "LOGNAME": "ada", **environ},
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-    )
-    return done.stdout, "something_happened" in done.stderr, done.stderr.startswith("{")
-
-
 EFFECTS: Final[Mapping[str, tuple[object, Callable[[Settings], object]]]] = {
-    "user": ("eve", printed),
     "versioning": (False, lambda settings: deployment_config(settings) is None),
     "github_webhook_secret": (SecretStr("s"), lambda settings: settings.webhook_secrets),
     "gitlab_webhook_secret": (SecretStr("s"), lambda settings: settings.webhook_secrets),
@@ -131,8 +99,6 @@ EFFECTS: Final[Mapping[str, tuple[object, Callable[[Settings], object]]]] = {
     "output_limit_mib": (9, lambda settings: host(settings).runtime.resources),
     "seal_keys_file": (Path("/no/such/keys"), codec_of),
     "seal_keys_command": ("/no/such/program", codec_of),
-    "log_level": ("error", printed),
-    "log_format": ("console", printed),
 }
 """By setting: another value than the default, and the result that changes, without a server or an agent."""
 

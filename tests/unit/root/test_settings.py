@@ -11,6 +11,7 @@ from septet.settings import Settings
 CASES = [
     ({"SEPTET_STATE_DIR": "~/septet"}, "str(settings.state_dir)", "/home/ada/septet"),
     ({"SEPTET_AGENT": ""}, "settings.agent", "claude"),
+    ({"SEPTET_USER": "eve", "LOGNAME": "ada"}, "settings.user", "eve"),
     ({"SEPTET_GITHUB_HOSTS": "github.com, GHE.example"}, "list(settings.github_hosts)", ["github.com", "ghe.example"]),
     ({"GITLAB_TOKEN": "t1"}, "settings.gitlab_token.get_secret_value()", "t1"),
     ({"GH_TOKEN": "t2", "GITHUB_TOKEN": "t1"}, "settings.github_token.get_secret_value()", "t1"),
