@@ -146,51 +146,18 @@ def test_a_pull_request_without_its_branch_is_closed(forge: LocalForge, origin: 
     assert present_state(forge, opened.number) == "closed"
 
 
-def test_a_poll_of_many_pull_requests_runs_git_once(forge: LocalForge, origin: Origin, tmp_path: Path) -> None:
-    """Without a change, one git process reads the states of all pull requests; a merge is then seen."""
-    for number in range(2, 6):
-        origin.push({f"file-{number}": "1"}, branch=f"feat-{number}")
-        forge.open_pull_request(replace(NEW, head=f"feat-{number}"))
-    polls, runs = PullRequestPolls(first_seconds=0), tmp_path / "runs"
-    traced = replace(forge, env={**forge.env, "GIT_TRACE2": str(runs)})
-    assert polls.state("it", traced, 1) == "open"
-    runs.unlink()
-    polls.first_seconds = 60
-
-    assert [polls.state("it", traced, number) for number in range(1, 5)] == ["open"] * 4
-    assert not runs.exists()
-    polls.first_seconds = 0
-    assert polls.state("it", traced, 4) == "open"
-    assert runs.read_text(encoding="utf-8").count("start ") == 1
-    forge.merge_pull_request(4)
-    assert polls.state("it", traced, 4) == "merged"
-
-
 def test_a_person_merges_a_pull_request(forge: LocalForge, origin: Origin) -> None:
     """After a merge the base contains both sides, the pull request is merged, and a second merge is refused."""
-    opened = forge.open_pull_request(NEW)
+    opened, polls = forge.open_pull_request(NEW), PullRequestPolls(first_seconds=0)
     git(origin.checkout, "checkout", "-q", "main")
     base = origin.push({"c": "1"})
+    assert polls.state("it", forge, opened.number) == "open"
 
-    assert forge.merge_pull_request(opened.number).state == "merged"
+    assert forge.merge_pull_request(opened.number).state == polls.state("it", forge, opened.number) == "merged"
     assert git(origin.bare, "rev-list", "--parents", "-1", "main").split()[1:] == [base, origin.sha("feat-1")]
     assert git(origin.bare, "show", "main:b") == git(origin.bare, "show", "main:c") == "1"
     with pytest.raises(RefusedTransitionError, match="is merged"):
         forge.merge_pull_request(opened.number)
-
-
-def test_a_conflict_merges_nothing(forge: LocalForge, origin: Origin) -> None:
-    """A merge with a conflict is refused, the error names the file, and the base does not move."""
-    origin.push({"a": "2"}, branch="feat-1")
-    git(origin.checkout, "checkout", "-q", "main")
-    base = origin.push({"a": "3"})
-    opened = forge.open_pull_request(NEW)
-
-    with pytest.raises(RefusedTransitionError, match="cannot be merged into main: conflicts in a"):
-        forge.merge_pull_request(opened.number)
-
-    assert origin.sha("main") == base
-    assert forge.pull_request(opened.number).state == "open"
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
-import httpx
 import pytest
 from fakes.forges.github import GitHubFake
 from fakes.forges.serving import serving_forge
@@ -46,9 +45,13 @@ def test_a_forge_that_is_away_counts_as_unreached(taken: Counter[str]) -> None:
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{nobody.getsockname()[1]}"
-        with pytest.raises(ForgeUnavailableError), HttpApi("GitLab", url).asking("the version") as client:
+        reason = f"^{url} could not be reached .*: Connection refused"
+        with (
+            pytest.raises(ForgeUnavailableError, match=reason),
+            HttpApi("GitLab", url).asking("the version") as client,
+        ):
             client.send("GET", "/version")
-        with pytest.raises(ForgeUnavailableError):
+        with pytest.raises(ForgeUnavailableError, match=reason):
             GitHubForge("o/r", github_api(url)).issue(1)
     assert taken == {"septet_forge_requests 127.0.0.1 unreached": 2}
 
@@ -57,19 +60,3 @@ def test_a_pause_that_a_forge_requires_is_recorded(taken: Counter[str]) -> None:
     """The pause after a used-up limit is recorded for the alert about it."""
     ForgePauses().note("https://api.github.com", "t", 30.0)
     assert taken == {"septet_forge_pause_seconds api.github.com": 1}
-
-
-@pytest.mark.parametrize(
-    ("error", "words"),
-    [
-        (httpx.ConnectError("[Errno -2] Name or service not known"), "Name or service not known"),
-        (httpx.ReadTimeout("The read operation timed out"), "The read operation timed out"),
-        (httpx.PoolTimeout(""), "pool timeout"),
-    ],
-)
-def test_the_reason_has_no_number_and_no_name_of_a_class(error: httpx.HTTPError, words: str) -> None:
-    """The error has the words without their number, or the kind of error if the exception has no words."""
-    api = HttpApi("GitHub", "https://api.example")
-    with pytest.raises(ForgeUnavailableError) as failed, api.asking("issue 42 of o/r"):
-        raise error
-    assert failed.value.message == f"https://api.example could not be reached (issue 42 of o/r): {words}."

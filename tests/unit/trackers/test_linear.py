@@ -7,14 +7,12 @@ from typing import Any
 
 import pytest
 from fakes.trackers.linear import ADA, APP, EVE, Fault, LinearFake, serving_linear
-from fakes.trackers.schema import schema
-from graphql import parse, validate
 
 from septet.contracts.tracker import SessionMessage, TrackedIssue
 from septet.errors import NotFoundError, TrackerError, TrackerUnavailableError
 from septet.forges.http.pauses import PAUSES
 from septet.trackers.linear.api import LinearApi
-from septet.trackers.linear.tracker import DOCUMENTS, LinearTracker
+from septet.trackers.linear.tracker import LinearTracker
 from septet.trackers.tracker import IssueMark, LabelledIssue, LabelSetter
 
 Ask = Callable[[LinearTracker, LinearFake], Any]
@@ -48,12 +46,6 @@ def _say(tracker: LinearTracker, linear: LinearFake) -> None:
 
 def _attach(tracker: LinearTracker, linear: LinearFake) -> None:
     tracker.attach("ENG-1", next(iter(linear.sessions)), "https://example.com/pull/1", "Pull request")
-
-
-@pytest.mark.parametrize("document", DOCUMENTS)
-def test_each_document_is_one_that_the_schema_takes(document: str) -> None:
-    """The fields, arguments and types of each document follow Linear's published schema."""
-    assert validate(schema(), parse(document)) == []
 
 
 @pytest.mark.parametrize("lost", [Fault("mutation", drops=True, after=True), Fault("mutation", 502, after=True)])
