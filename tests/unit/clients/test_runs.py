@@ -25,13 +25,8 @@ def state(state: StateDir) -> StateDir:
 def test_the_runs_of_a_work_order_are_told_in_order(state: StateDir) -> None:
     """Each run has step, agent, session and folder, and an ended run its cause."""
     first, second = runs_of(state, "wo-1")
-    assert (first.run, first.step, first.agent, first.session_id) == (
-        "5-implement_plan-1",
-        "implement_plan",
-        "claude",
-        "s",
-    )
-    assert first.folder == str(state.runs / "wo-1/5-implement_plan-1")
+    assert (first.step, first.agent, first.session_id) == ("implement_plan", "claude", "s")
+    assert first.folder == str(state.runs / "wo-1" / first.run)
     assert (first.cause, second.cause) == ("lost", None)
 
 

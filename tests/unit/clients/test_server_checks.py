@@ -33,14 +33,6 @@ def test_a_key_that_is_missing_is_a_warning() -> None:
     assert "temporal schedule delete" in check.remedy
 
 
-def test_a_key_that_opens_some_and_is_missing_for_others_names_each_once() -> None:
-    """Keys of two teams may have the same id, so opened and closed uses are listed apart."""
-    check = keys_check([SealUse("wo-1", "WorkOrder", OLD), SealUse("wo-2", "WorkOrder", OLD, OLD)], "new")
-    assert check.message == (
-        "new seals. Keep these keys, with which open work began: old (wo-1). These keys are missing here: old (wo-2)."
-    )
-
-
 JANITOR = SealUse("septet-janitor-h1", SCHEDULE, frozenset(), began_unsealed=True)
 
 
@@ -85,13 +77,6 @@ CURRENT = Routing(current="one", is_decided=True)
     [
         (
             CURRENT,
-            {"one": 12.3, "two": 4.0},
-            "ok",
-            "The current build one has a worker, which asked for work 12 s ago. Other builds with workers: two.",
-            "",
-        ),
-        (
-            CURRENT,
             {UNVERSIONED: 4.0},
             "warning",
             "The current build one has no worker: work orders wait. Only workers without a build are there.",
@@ -112,7 +97,7 @@ CURRENT = Routing(current="one", is_decided=True)
             "`septet promote --ramp 0`, or start a worker of two.",
         ),
     ],
-    ids=["current", "others without a build", "none current", "ramping"],
+    ids=["others without a build", "none current", "ramping"],
 )
 def test_whoever_gets_work_orders_has_to_have_a_worker(
     routing: Routing, asked: dict[str, float], status: str, message: str, remedy: str

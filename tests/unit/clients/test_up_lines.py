@@ -17,30 +17,18 @@ def lines_of(lines: WorkOrderLines, *changes: dict[str, object]) -> list[str]:
 
 
 def test_each_change_of_a_work_order_is_a_line() -> None:
-    """Start, wait, continuation and end are one line each, with the command that answers the wait."""
-    assert lines_of(
-        WorkOrderLines(NOW), {}, {}, {"status": Status.WAITING}, {},
-        {"status": Status.COMPLETED, "pr_url": "https://github.com/o/r/pull/1"},
-    ) == [
-        "wo-1 is running: Totals",
-        "wo-1 is waiting for your approval: septet approve wo-1  (Totals)",
-        "wo-1 is running: Totals",
-        "wo-1 is completed: https://github.com/o/r/pull/1  (Totals)",
-    ]  # fmt: skip
-
-
-def test_a_budget_that_is_used_up_is_a_line_with_the_command_that_raises_it() -> None:
-    """A used-up budget is a line, also for a round on a completed work order's pull request."""
+    """Start, wait and end are a line each with the next command; so is a budget that a later round has used up."""
     spent = BudgetWait(
         scope="day", message="It is used up.", remedy="Raise it with `septet budget raise day 5usd`."
     )
     line = f"wo-1 is waiting: {spent.message} {spent.remedy}  (Totals)"
     completed: dict[str, object] = {"status": Status.COMPLETED, "pr_url": "https://github.com/o/r/pull/1"}
     assert lines_of(
-        WorkOrderLines(NOW), {}, {"status": Status.WAITING, "budget": spent}, completed,
+        WorkOrderLines(NOW), {}, {}, {"status": Status.WAITING}, {"status": Status.WAITING, "budget": spent}, completed,
         {**completed, "budget": spent}, {**completed, "budget": spent}, completed,
     ) == [
-        "wo-1 is running: Totals", line, "wo-1 is completed: https://github.com/o/r/pull/1  (Totals)", line,
+        "wo-1 is running: Totals", "wo-1 is waiting for your approval: septet approve wo-1  (Totals)", line,
+        "wo-1 is completed: https://github.com/o/r/pull/1  (Totals)", line,
     ]  # fmt: skip
 
 

@@ -7,10 +7,8 @@ from clients.cli.render import board as board_tables
 from clients.cli.render import work_order
 from clients.cli.render.detail import show_detail, show_steps
 from clients.cli.render.logs import show_refusals
-from clients.cli.terminal.console import console
 from clients.operations.under_way import StepUnderWay
 from clients.page.rendering import text_of
-from septet.contracts.costs import Estimate
 from septet.contracts.facts import Rescue, Usage
 from septet.contracts.host_files import AgentRun, LogEntry
 from septet.contracts.names import Stage, Status
@@ -45,23 +43,11 @@ def test_a_work_order_is_shown_whole(capsys: pytest.CaptureFixture[str]) -> None
     """Status, steps, pull request, commit, rescue with its patch, error and remedy are printed."""
     work_order.show_task(TASK)
     printed = capsys.readouterr().out
-    for words in ("wo-1", "o/r #7", "failed", "build_plan", "1,234", "1.2 s", "asked again", "It broke.",
+    assert f"pull request  {LONG_URL}" in printed.splitlines()
+    for words in ("wo-1", "o/r #7", "failed", "build_plan", "specs/[bold]", "1,234", "1.2 s", "asked again", "It broke.",
                   "c0ffeec0ffee on bug-7", "wo-1/0003-rescue: a crash", "/state/rescue.patch",
                   "AgentGaveUp: It crashed.", "septet retry wo-1"):  # fmt: skip
         assert words in printed
-
-
-def test_the_cause_stands_before_the_last_rescues(capsys: pytest.CaptureFixture[str]) -> None:
-    """Error and remedy follow the table, then the last three rescues and the number of the others."""
-    rescues = tuple(Rescue(snapshot=f"wo-1/{number:04}-rescue", reason="a crash") for number in range(11))
-    work_order.show_task(TASK.model_copy(update={"rescues": rescues}))
-    lines = capsys.readouterr().out.splitlines()
-    cause = lines.index("AgentGaveUp: It crashed.")
-    assert lines[cause - 1].split()[1] == "implement_plan"
-    assert lines[cause + 1] == "septet retry wo-1"
-    shown = [line.split()[1] for line in lines if line.startswith("rescue ")]
-    assert shown == [f"wo-1/{number:04}-rescue:" for number in (8, 9, 10)]
-    assert lines[-1].strip() == "and 8 more: septet rescue list wo-1"
 
 
 def test_the_tokens_of_the_steps_add_up_to_those_of_the_work_order(capsys: pytest.CaptureFixture[str]) -> None:
@@ -78,16 +64,6 @@ def test_the_tokens_of_the_steps_add_up_to_those_of_the_work_order(capsys: pytes
     assert "100 in, 80 out, 8,000 from the cache, 456 to the cache" in capsys.readouterr().out
 
 
-def test_an_estimate_of_the_rest_says_so(capsys: pytest.CaptureFixture[str]) -> None:
-    """An estimate of the rest is marked as such, and an unknown estimate is not shown."""
-    for aim, shown in ((" to finish: 0.11", "to finish: 0.11"), (": 0.11", "0.11")):
-        estimate = Estimate(is_known=True, orders=9, issues=1, text=f"Estimate{aim}")
-        show_detail(DetailReply(task=TASK, estimate=estimate))
-        assert f"estimate      {shown}" in capsys.readouterr().out.splitlines()
-    show_detail(DetailReply(task=TASK, estimate=Estimate(text="Estimate: unknown.")))
-    assert "estimate" not in capsys.readouterr().out
-
-
 @pytest.mark.parametrize("stuck", [None, "Its workflow task fails: no such step."])
 def test_a_plan_of_which_no_worker_tells_is_not_known(
     capsys: pytest.CaptureFixture[str], stuck: str | None
@@ -99,18 +75,6 @@ def test_a_plan_of_which_no_worker_tells_is_not_known(
     printed = capsys.readouterr().out
     assert "None" not in printed
     assert printed.count("plan          not known: no worker has answered") == (0 if stuck else 2)
-
-
-def test_what_is_to_be_copied_is_on_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    """An address stays on one line in a narrow terminal."""
-    work_order.show_task(TASK)
-    assert f"pull request  {LONG_URL}" in capsys.readouterr().out.splitlines()
-
-
-def test_an_agents_text_is_no_markup(capsys: pytest.CaptureFixture[str]) -> None:
-    """Brackets in a result are shown as they are."""
-    console().print(work_order.steps_table(TASK.steps))
-    assert "specs/[bold]" in capsys.readouterr().out
 
 
 def test_what_is_seen_of_the_step_under_way_is_in_its_row() -> None:
@@ -140,19 +104,14 @@ def painted(board: BoardReply, width: int) -> list[str]:
     return shown.get().splitlines()
 
 
-def test_a_piped_board_is_whole(capsys: pytest.CaptureFixture[str]) -> None:
-    """In a pipe a pull request's address stands on its work order's line."""
-    board_tables.show_board(board(TASK.model_copy(update={"title": "Totals " * 40})))
-    assert capsys.readouterr().out.splitlines()[3].endswith(LONG_URL)
-
-
 def test_the_board_tells_what_a_person_moved_to_blocked_from_what_was_closed(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """A blocked work order shows its reason, and the board's last line names the next page."""
     moved = TaskError(type="Blocked", message="wait for Ann", remedy="")
     closed = TaskError(type="PullRequestClosed", message="It was closed.", remedy="")
-    in_review = TASK.model_copy(update={"status": Status.COMPLETED, "stage": Stage.BLOCKED})
+    long = {"title": "Totals " * 40, "status": Status.COMPLETED, "stage": Stage.BLOCKED}
+    in_review = TASK.model_copy(update=long)
     tasks = [in_review.model_copy(update={"error": error}) for error in (moved, closed)]
     shown = board(*tasks, stage=Stage.BLOCKED).model_copy(update={"next": "abc"})
     board_tables.show_board(shown)
