@@ -47,7 +47,7 @@ def test_what_is_left_is_held_and_over_the_limit_one_waits() -> None:
     assert account.view.waiting == ("wo-1",)
     assert account.take_callers(NOON) == []
     account.set_limit(LimitCall(limit="1usd"), raises=True)
-    assert account.view.limit == "6usd"
+    assert (account.view.limit, account.view.remedy) == ("6usd", "")
     assert account.take_callers(NOON) == ["wo-1"]
     assert account.reserve(reserve("c"), NOON).caps == Caps(usd=0.5)
 
@@ -238,22 +238,6 @@ def test_a_budget_is_not_raised_beyond_what_can_be_read() -> None:
     message, remedy = account.find_mistake(LimitCall(limit="1000000000Mtok"))
     assert "and with 1000000000Mtok more it has too large an amount" in message
     assert "`septet budget set day none`" in remedy
-
-
-def test_a_budget_that_has_just_been_raised_or_removed_asks_for_no_other_raise() -> None:
-    """After a raise the work order is called; the view names a command again only if the raise was too small."""
-    for limit, raises in (("5usd", True), ("none", False), ("1usd", True)):
-        account = book("5usd")
-        account.reserve(reserve("a"), NOON)
-        account.settle(settle("a", 7.0), NOON)
-        account.reserve(reserve("b"), NOON)
-        assert account.view.remedy == "`septet budget raise order/wo-1 5usd`"
-        account.set_limit(LimitCall(limit=limit), raises=raises)
-        assert (account.view.waiting, account.view.remedy) == (("wo-1",), "")
-        assert account.take_callers(NOON) == ["wo-1"]
-        is_granted = account.reserve(reserve("b"), NOON).granted
-        assert (bool(account.view.remedy), is_granted) == ((True, False) if limit == "1usd" else (False, True))
-        assert account.take_callers(NOON) == [], "one that is refused again is called no more"
 
 
 def test_a_total_is_not_raised_by_an_amount_for_each_day() -> None:

@@ -61,21 +61,6 @@ def taken() -> Taken:
     return Taken()
 
 
-def test_a_step_that_is_done_counts_once_with_what_it_used(taken: Taken) -> None:
-    """A finished step records its verdict, answer, recovery, starts, seconds, tokens and cost once."""
-    record_step(CALL, DONE, taken.recorder)
-    assert taken == {
-        "septet_steps build_plan claude done": 1,
-        "septet_answers build_plan claude fence": 1,
-        "septet_recoveries build_plan claude resume": 1,
-        "septet_agent_starts build_plan claude": 2,
-        "septet_agent_seconds build_plan claude opus": 12.5,
-        "septet_tokens claude opus o/r input": 10,
-        "septet_tokens claude opus o/r output": 5,
-        "septet_cost_usd claude opus o/r": 0.25,
-    }
-
-
 def test_tokens_and_cost_are_those_of_the_project_that_the_work_order_names(taken: Taken) -> None:
     """Tokens and cost count for the project of the work order."""
     record_step(CALL.model_copy(update={"project": "shared"}), DONE, taken.recorder)
