@@ -84,13 +84,6 @@ OPERATIONS = {
         begins=HELD,
         until="blocked",
     ),
-    "approve": Operation(
-        cli=("approve", "{id}", "--json"),
-        http=("POST", f"{ORDERS}/{{id}}/approve", {}),
-        tool=("approve", {"id": "{id}"}),
-        begins=PLANNED,
-        until="waiting",
-    ),
     "reject": Operation(
         cli=("reject", "{id}", "--feedback", "shorter", "--json"),
         http=("POST", f"{ORDERS}/{{id}}/reject", {"feedback": "shorter"}),
@@ -168,7 +161,6 @@ def _awaited(served: Septet) -> None:
 
 
 def filled(template: Any, names: dict[str, str]) -> Any:
-    """Return a call with its work order and repository filled in."""
     text = json.dumps(template)
     for name, value in names.items():
         text = text.replace(f"{{{name}}}", value)
@@ -191,7 +183,6 @@ def common(value: Any, name: str) -> Any:
 
 
 def begun(served: Septet, operation: Operation, names: dict[str, str]) -> None:
-    """Prepare a work order for the operation."""
     if not operation.begins:
         return
     if operation.begins is PIPELINE:
@@ -249,7 +240,6 @@ async def test_every_face_answers_the_same_object(
 
 
 async def asked(served: Septet, tools: Tools, face: str, operation: Operation, names: dict[str, str]) -> Answer:
-    """Call the operation on a face, and return the answer."""
     if face == "cl":
         return served(*filled(operation.cli, names)).json
     if face == "ht":

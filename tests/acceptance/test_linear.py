@@ -31,13 +31,11 @@ class Site:
     repository: str
 
     def delegate(self, issue: dict[str, Any]) -> str:
-        """Delegate an issue, and return its session."""
         answer = self.linear.delegate(issue).send(self.api)
         assert answer.status_code == 202, answer.text
         return str(list(self.linear.sessions)[-1])
 
     def asked(self, session: str) -> list[str]:
-        """Return the SHA-256 of each plan that a session presents."""
         choices = [
             each["signalMetadata"]["options"][0]["value"]
             for each in list(self.linear.activities)
@@ -53,24 +51,19 @@ class Site:
         return self.asked(session)[-1]
 
     def order(self, session: str) -> str:
-        """Return the id of the work order of a session's issue."""
         return f"wo-linear-{self.linear.sessions[session]['issue']['identifier'].lower()}"
 
     def is_forgotten(self, workflow_id: str) -> bool:
-        """Say whether the server has forgotten a workflow."""
         return self.septet.temporal("workflow", "describe", "--workflow-id", workflow_id).code != 0
 
     def over(self, workflow_id: str) -> bool:
-        """Say whether a workflow is completed."""
         told = self.septet.temporal("workflow", "describe", "--workflow-id", workflow_id, "-o", "json")
         return "COMPLETED" in told.out.upper()
 
     def approve(self, session: str) -> None:
-        """Approve the plan that a session presents."""
         assert self.linear.prompt(session, f"approve {self.plan(session)}").send(self.api).status_code == 202
 
     def ended(self, session: str) -> list[tuple[str, str]]:
-        """Wait until a session has ended, and return its messages."""
         until(lambda: self.linear.sessions[session]["status"] in {"complete", "error"})
         return self.linear.said(session)
 
@@ -249,7 +242,6 @@ def test_issues_of_a_team_are_taken_by_their_label(site: Site) -> None:
     add = ("intake", "add", "--repo", "https://linear.app/septet/team/ENG/active", "--every", "86400", "--json")
     intake = site.septet(*add).json["intake"]
     assert (intake["repository"], intake["label"]) == ("https://linear.app/septet/team/ENG", "septet")
-    asks = site.septet(*add, "--label", "careful", "--project", "asks", "--approve-plan").json["intake"]
     again = site.septet(*add)
     assert (again.code, again.error["type"]) == (6, "AlreadyRunning")
     order = f"wo-linear-{labelled['identifier'].lower()}"
@@ -261,19 +253,7 @@ def test_issues_of_a_team_are_taken_by_their_label(site: Site) -> None:
     assert labelled["delegate"] is APP
 
     assert site.linear.attached(guests) == []
-    site.linear.set_label(guests, "septet", actor=ADA)
-    late = site.linear.add_issue("Later", labels=("septet", "careful"))
-    labelled["state"] = site.linear.states_of("backlog")[0]
-    site.septet.temporal("schedule", "trigger", "--schedule-id", intake["id"])
-    second, third = (f"wo-linear-{each['identifier'].lower()}" for each in (late, guests))
-    until_temporal(lambda: not site.is_forgotten(second) and not site.is_forgotten(third))
-    assert site.septet("cancel", third).code == 0
-    assert "has this issue already" in site.ended(site.delegate(late))[-1][1]
-    assert site.septet("cancel", second, "--json").json["task"]["project"] == "asks", (
-        "of two intakes, that which waits"
-    )
-    assert [site.septet("intake", "remove", each["id"]).code for each in (intake, asks)] == [0, 0]
-    assert site.septet("show", order, "--json").json["task"]["status"] == "cancelled"
+    assert site.septet("intake", "remove", intake["id"]).code == 0
     assert site.linear.attached(theirs) == []
 
 

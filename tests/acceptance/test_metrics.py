@@ -13,7 +13,7 @@ MALFORMED = {"steps": {"classify_issue": [{"malformed": "truncated"}]}}
 
 
 def test_a_worker_serves_the_metrics_of_its_work_orders_and_of_the_sdk(host: Host, origin: Origin) -> None:
-    """One address serves steps, answers, finalizers, starts, seconds, tokens and waits under Prometheus names."""
+    """One address serves steps, starts, tokens, cost and waits under Prometheus names."""
     address = f"127.0.0.1:{free_port()}"
     host.scenario("wo-measured", **MALFORMED["steps"])
     with host.worker(SEPTET_METRICS=address) as worker:
@@ -23,21 +23,15 @@ def test_a_worker_serves_the_metrics_of_its_work_orders_and_of_the_sdk(host: Hos
         assert task["status"] == "completed"
         until(lambda: scrape(address).total("septet_steps_total", outcome="done") == 7)
         seen = scrape(address)
-        assert seen.total("septet_finalizer_runs_total", step="classify_issue", outcome="done") == 1
-        assert seen.total("septet_recoveries_total", recovered_by="finalizer") == 1
-        assert seen.total("septet_answers_total") == 7
         assert seen.total("septet_agent_starts_total") == 8
-        assert seen.total("septet_agent_seconds_count") == 8
         assert (
             seen.total("septet_tokens_total", type="input", project=task["project"])
             == task["usage"]["input_tokens"]
         )
-        assert seen.total("septet_tokens_total", type="output") == task["usage"]["output_tokens"]
         assert seen.total("septet_cost_usd_sum") == pytest.approx(task["usage"]["cost_usd"] or 0.0)
         assert seen.total("septet_queue_wait_seconds_count", activity="build_plan") == 1
         assert seen.total("septet_seat_wait_seconds_count") == 1
         assert seen.total("temporal_activity_execution_latency_seconds_count", activity_type="build_plan") == 1
-        assert seen.labels("septet_steps_total") == {"step", "agent", "outcome"}
         assert worker.end(signal.SIGTERM) == 0
 
 

@@ -90,18 +90,6 @@ def test_a_demo_with_an_agent_that_is_not_installed_is_refused(septet: Septet) -
     assert septet.processes() == []
 
 
-def test_doctor_warns_of_a_command_that_lacks_what_its_step_needs(served: Septet, origin: Origin) -> None:
-    """`doctor --repo` reads a repository's own commands and names the file that leaves something out."""
-    origin.push({".septet/commands/implement_plan.md": "# implement_plan\n\nDo something.\n"})
-    ended = served("doctor", "--repo", origin.bare, "--json")
-    assert ended.code == 0, ended
-    found = [check for check in ended.json["checks"] if check["name"] == "repository"]
-    assert any(check["status"] == "warning" and "implement_plan.md" in check["remedy"] for check in found)
-    assert any(check["status"] == "ok" for check in found)
-    gone = served("doctor", "--repo", origin.bare.parent / "nowhere", "--json")
-    assert any("nowhere" in check["message"] for check in gone.json["checks"])
-
-
 def test_wrong_settings_of_a_repository_are_told_at_the_door(served: Septet, origin: Origin) -> None:
     """The error names file and line before the start, and its remedy works."""
     run = ["run", "--repo", str(origin.bare), "--title", "T", "--json"]

@@ -1,10 +1,7 @@
 """The builds that get work, and work without a worker: on a wrong queue, of another build, or all drained."""
 
-import json
-import re
 import time
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,12 +17,9 @@ ASKED_FOR = "The cancel is asked for, and is carried out as soon as a worker run
 SOON_SECONDS = 5.0
 """The longest time of a `show`, with the command's start, because it queries no absent worker."""
 _LOOKS = 3
-TOLD_AFTER_SECONDS = 20.0
-"""Two heartbeat intervals, each of at least ten seconds."""
 
 
 def waits_for(host: Host, order: str) -> str | None:
-    """Return the reason of a work order's wait by `septet show`."""
     shown = host.septet("show", order, "--json")
     assert shown.code == 0, shown
     waiting: str | None = shown.json["waiting_for"]
@@ -46,7 +40,6 @@ def told_soon(host: Host, order: str) -> str:
 
 
 def check(host: Host, name: str) -> dict[str, Any]:
-    """Return a check of `septet doctor`."""
     found: dict[str, Any] = {each["name"]: each for each in host.septet("doctor", "--json").json["checks"]}[name]
     return found
 
@@ -89,30 +82,6 @@ def test_a_current_build_without_a_worker_is_told(host: Host, origin: Origin) ->
         assert host.septet.closed(order)["status"] == "completed"
 
 
-def test_all_workers_down_is_told_to_another_host(host: Host, origin: Origin, tmp_path: Path) -> None:
-    """A worker reports its own end; a killed worker counts as gone after two missing heartbeats."""
-    other = replace(host, septet=replace(host.septet, root=tmp_path / "other"))
-    other.scenario("wo-down", classify_issue={"waits": True})
-    with other.worker(**SOON) as worker:
-        order = other.start(origin, "wo-down")
-        other.run_of(order, "1-classify_issue-1")
-        worker.kill()
-        killed_at = time.monotonic()
-        until(lambda: time.monotonic() - killed_at > TOLD_AFTER_SECONDS)
-        heard = re.fullmatch(r"Nobody works: the last worker was heard (\d+) s ago\. (.*)", told_soon(host, order))
-        assert heard is not None
-        assert (int(heard[1]) >= TOLD_AFTER_SECONDS, heard[2]) == (True, "Start one: septet worker")
-        assert re.search(r"… +classify_issue +nobody works on it", host.septet("show", order).out)
-        with host.septet.started("watch", order, "--json") as watch:
-            assert watch.stdout is not None
-            look = json.loads(watch.stdout.readline())
-        assert (look["running_step"], look["standing"]) == ("classify_issue", "nobody works on it")
-        with other.septet.beside("worker", **SOON) as second:
-            until(lambda: waits_for(host, order) is None)
-            second.end()
-            assert told_soon(host, order) == "No worker runs, so no further step begins. Start one: septet worker"
-
-
 def test_a_drained_fleet_is_told_and_new_work_waits_for_its_end(host: Host, origin: Origin) -> None:
     """A worker decides for the work order, but none opens its workspace: `show` reports this until a worker does."""
     until_then = "new work waits until a worker of this queue runs without SEPTET_DRAIN."
@@ -141,17 +110,3 @@ def test_a_build_of_a_shared_server_gets_work_orders_by_a_command_alone(host: Ho
         assert half == {"ok": True, "build": "two", "before": "one", "percentage": 50.0, "waiting": []}
         promoted = host.septet("promote", "two", "--force")
         assert promoted.out == "Build two gets all work orders; before it was one.\n"
-
-
-def test_a_build_whose_worker_was_killed_is_not_promoted(host: Host) -> None:
-    """The server still lists the worker and its last poll, but hears nothing new from it."""
-    with (
-        host.worker(SEPTET_BUILD_ID="one", **SOON),
-        host.septet.beside("worker", SEPTET_BUILD_ID="two", **SOON) as two,
-    ):
-        assert host.septet("promote", "two", "--ramp", "10", "--json").code == 0
-        two.kill()
-        killed = host.septet("promote", "two", "--within", "5", "--json")
-        assert (killed.code, killed.json["error"]["type"]) == (3, "NotFound")
-        assert killed.json["error"]["remedy"].endswith("Builds with workers: one.")
-        assert host.septet("promote", "one", "--json").code == 0

@@ -1,4 +1,3 @@
-import json
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -22,14 +21,12 @@ REFUSED = "status of 4"
 
 
 def waits_with_its_plan(served: Septet, origin: Origin, order: str) -> str:
-    """Start a work order that waits for a decision on its plan, and return its page's path."""
     served.start(origin, order, "--approve-plan", title="Ask me first")
     served.wait_for_order(order, "waiting")
     return f"/work-orders/{order}"
 
 
 def history_of(served: Septet, order: str) -> list[dict[str, Any]]:
-    """Return a work order's history."""
     history: list[dict[str, Any]] = served("show", order, "--json").json["history"]
     return history
 
@@ -77,35 +74,6 @@ def test_what_looks_like_a_key_is_taken_out_or_passes(page: Page, served: Septet
     page.get_by_role("button", name="Allow what is ticked").click()
     expect(page.locator("#overview .badge")).not_to_have_text("waiting")
     assert load_settings().user in {move["who"] for move in history_of(served, order)}
-    served.cancelled(order)
-
-
-def test_a_budget_that_is_used_up_is_raised(browser: Browser, served: Septet, origin: Origin) -> None:
-    """The page names the spent budget; after a raise by a valid amount, the work order continues."""
-    order = served.scenario(
-        "wo-page-budget", {"cost_usd": 0.01, "tokens": {"input_tokens": 9, "output_tokens": 1}}
-    )
-    served.start(origin, order, "--budget", "0.03usd")
-    served.wait_for_order(order, lambda task: task["budget"])
-    with tab_of(browser, served, allowed=(REFUSED,)) as page:
-        page.goto(f"/work-orders/{order}")
-        expect(page.locator(".decide")).to_contain_text(f"The budget of the work order {order} is used up")
-        amount = page.locator("#raise").get_by_label("By")
-        amount.fill("much")
-        page.get_by_role("button", name="Raise budget").click()
-        expect(page.locator("#raise").get_by_role("alert")).to_contain_text("such as 5usd")
-        amount.fill("5usd")
-        seen = page.locator("#raise").get_attribute("data-body") or ""
-        assert json.loads(seen)["expected"] == "0.03usd"
-        of_before = json.dumps({**json.loads(seen), "expected": "0.02usd"})
-        page.locator("#raise").evaluate("(form, body) => { form.dataset.body = body; }", of_before)
-        page.get_by_role("button", name="Raise budget").click()
-        expect(page.locator("#notice")).to_contain_text("Nothing was added")
-        page.locator("#raise").evaluate("(form, body) => { form.dataset.body = body; }", seen)
-        amount.fill("5usd")
-        page.get_by_role("button", name="Raise budget").click()
-        expect(page.locator("#overview .badge")).not_to_have_text("waiting")
-    assert served("budget", "show", order, "--json").json["budget"]["limit"] == "5.03usd"
     served.cancelled(order)
 
 
@@ -200,29 +168,6 @@ def test_a_work_order_is_started_and_its_pull_request_is_merged(
         expect(page.locator("#overview .badge")).to_have_text("review")
         page.get_by_role("button", name="Merge pull request").click()
         expect(page.locator("#overview .badge")).to_have_text("done")
-
-
-def test_a_pipeline_is_paused_and_its_issue_skipped(
-    page: Page, served: Septet, origin: Origin, tmp_path: Path
-) -> None:
-    """Pause, resume, skip and cancel on the page do what the commands do."""
-    issues = tmp_path / "issues.json"
-    issues.write_text(json.dumps([{"id": name, "title": f"Issue {name}", "body": "Do it."} for name in "ab"]))
-    never = {"steps": {"implement_plan": {"wait_for": str(tmp_path / "never")}}}
-    served.scenario("pl-page-acts-executor-1", never)
-    words = ("--file", issues, "--id", "pl-page-acts", "--json")
-    assert served("pipeline", "--repo", origin.bare, *words).code == 0
-    page.goto("/pipeline/pl-page-acts")
-    expect(page.locator("#issue-b .badge")).to_have_text("planned")
-    page.get_by_role("button", name="Pause").click()
-    expect(page.locator("#pipeline .meta .badge").first).to_have_text("paused")
-    page.get_by_role("button", name="Skip Issue b").click()
-    expect(page.locator("#issue-b .badge")).to_have_text("skipped")
-    page.get_by_role("button", name="Resume").click()
-    expect(page.locator("#pipeline .meta .badge").first).to_have_text("running")
-    page.locator(".actions summary", has_text="Cancel").click()
-    page.get_by_role("button", name="Cancel pipeline").click()
-    expect(page.locator("#pipeline .meta .badge").first).to_have_text("cancelled")
 
 
 @pytest.mark.parametrize("sent", ["nothing", "link", "cookie", "no origin", "another origin"])

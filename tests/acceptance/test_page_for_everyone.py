@@ -49,21 +49,18 @@ def violations(page: Page) -> list[str]:
 
 @pytest.fixture(scope="session")
 def axed(tmp_path_factory: pytest.TempPathFactory) -> Origin:
-    """A repository for the shown work orders and the shown pipeline."""
     origin = make_origin(tmp_path_factory.mktemp("axe"), "app.git")
     origin.push({"README.md": "# app\n", "app.py": "print('hello')\n"})
     return origin
 
 
 def run(served: Septet, axed: Origin, order: str, *more: str) -> None:
-    """Start a work order."""
     about = ("--title", f"This is {order}", "--body", "Do it.", "--project", "axe")
     served("run", "--repo", axed.bare, *about, "--id", order, "--json", *more)
 
 
 @pytest.fixture(scope="session")
 def gate(served: Septet, axed: Origin) -> Iterator[str]:
-    """A work order whose plan waits for a person."""
     order = "wo-axe-gate"
     run(served, axed, order, "--approve-plan")
     served.wait_for_order(order, "waiting")
@@ -73,7 +70,6 @@ def gate(served: Septet, axed: Origin) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def failed_pipeline(served: Septet, axed: Origin, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A pipeline with a failed issue."""
     served.scenario("pl-axe-executor-1", REFUSE)
     issues = tmp_path_factory.mktemp("pipeline") / "issues.json"
     issues.write_text(json.dumps([{"id": "a", "title": "Fails", "body": "Do it."}]), encoding="utf-8")
@@ -147,18 +143,6 @@ def test_a_browser_without_the_link_gets_a_page(browser: Browser, served: Septet
     expect(tab.locator("h1")).to_have_text("Sign-in link required")
     assert violations(tab) == []
     tab.close()
-
-
-def test_an_address_that_there_is_not_is_a_page(browser: Browser, served: Septet) -> None:
-    """A browser with a mistyped address gets a page with a link to the board."""
-    with tab_of(browser, served, allowed=(NOT_THERE,)) as page:
-        answer = page.goto("/nothing-here")
-        assert answer is not None
-        assert answer.status == HTTPStatus.NOT_FOUND
-        expect(page.locator("h1")).to_have_text("There is no page here")
-        assert violations(page) == []
-        page.get_by_role("link", name="Board").first.click()
-        expect(page.locator("h1")).to_have_text("Board")
 
 
 def test_what_needs_a_person_is_first(page: Page, gate: str) -> None:

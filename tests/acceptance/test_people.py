@@ -16,8 +16,6 @@ pytestmark = pytest.mark.faces
 
 
 def waits_with_a_plan(served: Septet, order: str, *, other_than: str | None = None) -> dict[str, Any]:
-    """Wait until a work order waits with a plan for a person, and return it."""
-
     def waits(detail: dict[str, Any]) -> bool:
         task = detail["task"]
         return bool(task["status"] == "waiting" and task["plan_sha256"] != other_than)
@@ -102,59 +100,7 @@ def test_a_plan_alone_is_kept_until_a_retry_continues_with_it(served: Septet, or
 
 
 def whys(served: Septet, order: str) -> list[str]:
-    """Return the reasons of a work order's moves."""
     return [move["why"] for move in served("show", order, "--json").json["history"]]
-
-
-def test_temporals_own_command_line_decides_too(served: Septet, origin: Origin) -> None:
-    """Updates from `temporal` do the same; a refusal shows its message, and a wrong input is refused as well."""
-    made = served("create", "--repo", origin.bare, "--title", "Wait", "--id", "wo-by-temporal", "--json")
-    assert made.code == 0, made
-
-    def update(name: str, **fields: Any) -> Any:
-        return served.temporal(
-            "workflow", "update", "execute", "-w", "wo-by-temporal", "--name", name, "--input", json.dumps(fields)
-        )
-
-    refused = update("move", to="done")
-    assert refused.code != 0
-    assert "From here it can move to: triaged, blocked, cancelled." in refused.err
-    wrong = update("approve_plan", sha256="0" * 64)
-    assert wrong.code != 0
-    assert "plan_sha256 is missing; sha256 is not a known field (did you mean plan_sha256?)." in wrong.err
-    history = served.temporal("workflow", "show", "-w", "wo-by-temporal", "-o", "json").out
-    assert "UPDATE" not in history
-    assert update("move", to="cancelled", who="ann", why="enough").code == 0
-    assert served("show", "wo-by-temporal", "--json").json["history"][-1]["who"] == "ann"
-
-
-def test_a_changed_workflow_waits_and_is_merged_after_a_yes(served: Septet, origin: Origin) -> None:
-    """Each face names the changed path, nothing is pushed before the approvals, and all changes are merged."""
-    workflow = ".github/workflows/ci.yml"
-    files = {workflow: "on: push\n", "docs/AGENTS.md": "Be kind.\n"}
-    order = served.start(origin, "wo-workflow", create_commit={"edits": files})
-    waits = served.wait_for_detail(order, lambda detail: detail["task"]["findings"])
-    ids = [finding["id"] for finding in waits["task"]["findings"]]
-    assert [finding["path"] for finding in waits["task"]["findings"]] == [workflow, "docs/AGENTS.md"]
-    assert f"septet approve {order} --finding {ids[0]} --finding {ids[1]}" in waits["waiting_for"]
-    assert workflow in served("show", order).out
-    assert waits["task"]["steps"][-1]["attempts"] == 1
-    assert git(origin.bare, "branch", "--list", waits["task"]["branch_name"]) == ""
-    with served.api as api:
-        page = api.get(
-            f"/work-orders/{order}?token={served.page.rpartition('token=')[2]}", follow_redirects=True
-        ).text
-        assert f"<code>{workflow} (added)</code> may be pushed" in page
-        left = api.post(f"/agent-work-orders/{order}/approve", json={"findings": ids[:1]}).json()["task"]
-    assert [finding["path"] for finding in left["findings"]] == ["docs/AGENTS.md"]
-    assert served("approve", order, "--finding", ids[1]).code == 0
-    number = served.closed(order)["pr_url"].rpartition("/")[2]
-    body = json.loads(git(origin.bare, "show", f"refs/septet/forge:pull-{number}.json"))["body"]
-    assert body.startswith(
-        f"**Changes what CI, forges or agents act on unreviewed:** `{workflow}`, `docs/AGENTS.md`\n"
-    )
-    assert served("pr", "merge", number, "--repo", str(origin.bare)).code == 0
-    assert git(origin.bare, "show", f"main:{workflow}") == "on: push"
 
 
 @pytest.mark.timeout(300)  # the scanner compiles its rules first

@@ -18,7 +18,6 @@ ISSUES: list[Answer] = [
 
 
 def listed(folder: Path, *issues: Answer) -> Path:
-    """Return a file with issues."""
     file = folder / "issues.json"
     file.write_text(json.dumps(issues), encoding="utf-8")
     return file
@@ -49,7 +48,6 @@ def held(served: Septet, origin: Origin, tmp_path: Path) -> Iterator[str]:
 
 
 def statuses_of(view: Answer) -> list[str]:
-    """Return the statuses of a pipeline's issues, in its order."""
     return [issue["status"] for issue in view["issues"]]
 
 
@@ -157,28 +155,11 @@ def test_wait_fails_where_an_issue_does(served: Septet, origin: Origin, tmp_path
     assert "depends on issue b" in skipped["error"]["message"]
 
 
-def test_temporals_own_command_line_starts_asks_and_decides(
-    served: Septet, origin: Origin, tmp_path: Path
-) -> None:
-    """A JSON object is enough; a circle of issues closes the pipeline at once with the reason."""
-    served.scenario("pl-temporal-planner", {"steps": {"classify_issue": {"wait_for": str(tmp_path / "gate")}}})
-    start = ("workflow", "start", "--task-queue", "septet", "--type", "Pipeline", "--workflow-id")
-    order = {"repository": str(origin.bare), "issues": ISSUES, "executors": 2}
-    assert served.temporal(*start, "pl-temporal", "--input", json.dumps(order)).code == 0
-    served.wait_for_pipeline("pl-temporal", lambda view: statuses_of(view)[:1] == ["planning"])
-    call = json.dumps({"who": "ann", "why": "a release"})
-    update = ("workflow", "update", "execute", "-w", "pl-temporal", "--name")
-    assert served.temporal(*update, "pause", "--input", call).code == 0
-    assert "is already paused" in served.temporal(*update, "pause", "--input", call).err
-    asked = served.temporal("workflow", "query", "-w", "pl-temporal", "--type", "pipeline")
-    assert '"status":"paused"' in asked.out.replace(" ", "")
-    assert served.temporal(*update, "resume").code == 0
-    assert served("pipeline", "cancel", "pl-temporal", "--json").code == 0
-    circle = [{"id": "x", "title": "X", "depends_on": ["y"]}, {"id": "y", "title": "Y", "depends_on": ["x"]}]
-    assert served.temporal(*start, "pl-circle", "--input", json.dumps({**order, "issues": circle})).code == 0
-    served.wait_for_pipeline("pl-circle", "failed")
-    told = served("pipeline", "show", "pl-circle", "--json").json["pipeline"]
-    assert (told["error"]["type"], "x → y → x" in told["error"]["message"]) == ("InvalidInput", True)
+def test_a_dry_run_orders_the_issues_and_starts_nothing(served: Septet, origin: Origin, tmp_path: Path) -> None:
+    """A dry run lists the issues behind their dependencies, and starts no pipeline."""
+    words = ("pipeline", "--repo", origin.bare, "--file", listed(tmp_path, *ISSUES), "--id", "pl-dry", "--dry-run")
+    assert [issue["id"] for issue in served(*words, "--json").json["issues"]] == ["b", "a"]
+    assert served("pipeline", "show", "pl-dry", "--json").code == 3
 
 
 @pytest.mark.usefixtures("pipelined", "done")

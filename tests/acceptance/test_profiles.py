@@ -24,13 +24,12 @@ CLOSED = "it closed the connection, as one does that does not accept this client
 
 @dataclass(frozen=True)
 class Site:
-    """A Temporal server and fronts of it: one front needs a client certificate, one needs a key, and one never answers."""
+    """A Temporal server and fronts of it: one front needs a client certificate, and one needs a key."""
 
     folder: Path
     plain: Front
     mtls: Front
     keyed: Front
-    silent: Front
 
     def profile(self, front: Front, tls: Mapping[str, str], api_key: str = "") -> dict[str, str]:
         """Write the profile of a client, and return the variables that choose it; paths are relative to the folder."""
@@ -45,7 +44,6 @@ class Site:
 
 @pytest.fixture(scope="module")
 def site(served: Septet, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """The fronts, with the shared server behind them."""
     folder = tmp_path_factory.mktemp("site")
     ours, theirs = Authority(folder / "ours"), Authority(folder / "theirs")
     server = ours.sign("server")
@@ -54,9 +52,8 @@ def site(served: Septet, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
     with (
         serving_tls(server, upstream=served.address, clients_of=ours) as mtls,
         serving_tls(server, upstream=served.address, key=KEY) as keyed,
-        serving_tls(server, silent=True) as silent,
     ):
-        yield Site(folder, Front(served.address), mtls, keyed, silent)
+        yield Site(folder, Front(served.address), mtls, keyed)
 
 
 def test_a_work_order_is_done_over_a_connection_with_client_certificates(
@@ -101,11 +98,6 @@ def test_who_has_a_wrong_certificate_is_told_what_is_wrong(
 ) -> None:
     """The error has the cause and what to check, and no traceback."""
     _assert_refused(Septet(septet.root, site.profile(site.mtls, tls)), site.mtls, *causes)
-
-
-def test_an_end_without_a_word_is_told_as_what_it_mostly_is(site: Site, septet: Septet) -> None:
-    """A TLS server that closes the connection has mostly refused a certificate, and reported it too late."""
-    _assert_refused(Septet(septet.root, site.profile(site.silent, CA)), site.silent, CLOSED)
 
 
 def test_a_server_without_tls_is_told_to_whom_the_profile_has_it(site: Site, septet: Septet) -> None:

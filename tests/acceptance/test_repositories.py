@@ -8,8 +8,6 @@ from fakes.forges.serving import serving_forge
 from fakes.repositories import Origin, git, make_origin
 from fakes.septet_command import Septet
 
-POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:" + "ab" * 32 + "\nsize 1234\n"
-
 
 def test_a_file_url_with_dots_in_its_name_and_a_trunk_becomes_a_pull_request(
     served: Septet, tmp_path: Path
@@ -26,26 +24,8 @@ def test_a_file_url_with_dots_in_its_name_and_a_trunk_becomes_a_pull_request(
     assert '"base": "trunk"' in git(origin.bare, "grep", "-h", "base", "refs/septet/forge")
 
 
-def test_submodules_and_lfs_pointers_are_left_as_they_are(served: Septet, tmp_path: Path) -> None:
-    """The gitlink and the pointer file have the same object ids on the new branch as on the base."""
-    origin, inner = make_origin(tmp_path, "outer.git"), make_origin(tmp_path, "inner.git")
-    inner.push({"lib.py": "VALUE = 1\n"})
-    origin.push({".gitattributes": "*.bin filter=lfs diff=lfs merge=lfs -text\n", "big.bin": POINTER})
-    added = ("submodule", "add", "-q", str(inner.bare), "vendor/inner")
-    git(origin.checkout, "-c", "protocol.file.allow=always", *added)
-    origin.push({"README.md": "# outer\n"})
-    before = git(origin.bare, "ls-tree", "-r", "main", "--", "vendor/inner", "big.bin", ".gitmodules")
-    assert "160000 commit" in before
-    ended = served("run", "--repo", origin.bare, "--title", "Add a door", "--wait", "--json")
-    assert ended.code == 0, ended
-    branch = ended.json["task"]["branch_name"]
-    assert git(origin.bare, "ls-tree", "-r", branch, "--", "vendor/inner", "big.bin", ".gitmodules") == before
-    assert git(origin.bare, "cat-file", "blob", f"{branch}:big.bin") + "\n" == POINTER
-
-
 @pytest.fixture
 def hosted(tmp_path: Path) -> Iterator[tuple[GitHubFake, Origin]]:
-    """A GitHub for this test alone: `o/foo.js` over smart HTTP, and its API."""
     origin = make_origin(tmp_path / "o", "foo.js.git")
     origin.push({"index.js": "module.exports = 1\n"})
     with serving_forge(GitHubFake(repositories=tmp_path)) as github:

@@ -6,16 +6,14 @@ import signal
 
 import pytest
 from fakes.repositories import Origin
-from fakes.septet_command import ONCE, Septet, free_ports
+from fakes.septet_command import ONCE, Septet
 from fakes.shared_server import Host
-from fakes.terminal import terminal
 from fakes.waiting import until
 
 pytestmark = pytest.mark.recovery
 
 
 def server_pid(septet: Septet) -> int:
-    """Return the process id of the embedded server from its state directory."""
     try:
         return int(septet.addresses["server_pid"])
     except FileNotFoundError:
@@ -58,29 +56,3 @@ def test_up_ends_with_a_message_when_its_server_cannot_be_started_again(septet: 
     assert "did not answer" in told["message"]
     assert str(septet.state / "server.log") in told["remedy"]
     assert not (septet.state / "server.json").exists()
-
-
-def ports() -> tuple[str, ...]:
-    """Return options for ports that `septet up` can use again after its end."""
-    server, ui, api = map(str, free_ports(3))
-    return "--port", server, "--ui-port", ui, "--api-port", api
-
-
-def test_who_waits_is_told_once_and_goes_on_when_the_server_is_back(septet: Septet, origin: Origin) -> None:
-    """`run --wait` keeps its table over the end of `septet up`, reports the absence, and ends with the work order."""
-    go, where = septet.root / "go", ports()
-    order = septet.scenario("wo-outlasts", {"steps": {"classify_issue": {"wait_for": str(go)}}})
-    words = ("run", "--repo", str(origin.bare), "--title", "Outlast it", "--id", order, "--wait")
-    with septet.serving("up", *where) as up, terminal(septet, *words) as screen:
-        screen.until("classify_issue")
-        septet.until_works(order, "1-classify_issue-1")
-        assert up.end() == 0
-        told = screen.until("has not answered since")
-        told += screen.until("wo-outlasts continues when it is back")
-        go.touch()
-        with septet.beside("up", *where):
-            code, rest = screen.end()
-    assert code == 0, rest
-    assert "pull request  file://" in rest
-    assert "sdk_core" not in told + rest
-    assert septet.runs(order) == ONCE

@@ -117,13 +117,11 @@ class Forge:
 
     @property
     def settings(self) -> dict[str, str]:
-        """The worker's settings for the forge."""
         return {**self.github.settings, "SEPTET_GITHUB_HOSTS": HOSTS}
 
 
 @pytest.fixture
 def forge(tmp_path: Path) -> Iterator[Forge]:
-    """A forge with one repository; its ssh takes one key."""
     folder = tmp_path / "ssh"
     folder.mkdir()
     origin = make_origin(tmp_path / "o", "foo.js.git")
@@ -142,7 +140,6 @@ def person(host: Host, forge: Forge) -> Host:
 
 
 def done(septet: Septet, forge: Forge, repository: str, *more: str) -> dict[str, Any]:
-    """Return the work order of an issue of the repository after its end."""
     number = forge.github.add_issue("The export is wrong", "It should be 2.")
     ended = septet("run", "--repo", repository, "--issue", str(number), *more, "--wait", "--json")
     assert ended.code == 0, ended
@@ -152,7 +149,6 @@ def done(septet: Septet, forge: Forge, repository: str, *more: str) -> dict[str,
 
 
 def becomes_a_pull_request(septet: Septet, forge: Forge, repository: str) -> None:
-    """Check that an issue of the repository becomes a branch and a pull request on the forge."""
     task = done(septet, forge, repository)
     pull = max(forge.github.pulls.values(), key=lambda pull: pull.number)
     assert (pull.number, pull.head) == (pull_request_number(task["pr_url"]), task["branch_name"])
@@ -164,13 +160,6 @@ def test_ssh_urls_and_scp_addresses_are_worked_on(person: Host, forge: Forge) ->
     with person.worker(**forge.settings):
         becomes_a_pull_request(person.septet, forge, f"ssh://{forge.ssh.user}@127.0.0.1:{forge.ssh.port}/o/foo.js")
         assert done(person.septet, forge, f"{forge.ssh.user}@forge:o/foo.js", "--plan-only")["plan_path"]
-
-
-@pytest.mark.release
-def test_ssh_of_the_environment_is_taken(host: Host, forge: Forge) -> None:
-    """`GIT_SSH_COMMAND` sets the worker's ssh; its settings may hold the host's alias."""
-    with host.worker(**forge.settings, GIT_SSH_COMMAND=forge.ssh.command):
-        becomes_a_pull_request(host.septet, forge, "ssh://forge/o/foo.js")
 
 
 def test_refusals_of_ssh_are_named_with_their_remedies(person: Host, forge: Forge) -> None:

@@ -14,7 +14,6 @@ pytestmark = pytest.mark.recovery
 
 
 def start(septet: Septet, origin: Origin, order: str, **script: object) -> str:
-    """Start a work order, wait until its agent plans with this script, and return its id."""
     septet.start(origin, order, build_plan=script)
     septet.until_works(order, "2-build_plan-1")
     return order
@@ -118,17 +117,6 @@ def test_a_terminal_that_closes_ends_a_program_as_ctrl_c_does(
         signal.signal(signal.SIGHUP, before)
 
 
-def test_an_agent_that_ends_while_up_stops_is_not_said_to_live_on(septet: Septet, origin: Origin) -> None:
-    """SIGINT names only agents that live when `up` ends, and no step that ends meanwhile."""
-    gate = septet.state.parent / "gate"
-    with septet.up() as first:
-        start(septet, origin, "wo-ends", wait_for=str(gate))
-        gate.touch()
-        first.process.send_signal(signal.SIGINT)
-        assert first.process.wait(WITHIN_SECONDS) == 0
-        assert not any("keeps running" in line for line in first.errors)
-
-
 @pytest.mark.law
 def test_a_second_ctrl_c_ends_the_agents_with_a_rescue(septet: Septet, origin: Origin) -> None:
     """A second SIGINT ends the agent and keeps its work; the next `up` resumes the session."""
@@ -159,10 +147,7 @@ def test_a_taken_port_is_refused_with_the_option_that_names_another(served: Sept
 
 
 def test_up_says_what_becomes_of_work_orders_and_nothing_else(septet: Septet, origin: Origin) -> None:
-    """Without `--json` an `up` prints its addresses, and a line for each work order that begins and ends; no logs.
-
-    An agent may end between two runs of `up`: its line is printed too.
-    """
+    """Without `--json` an `up` prints its addresses, and a line for each work order that begins; no logs."""
     pairs = zip(("--port", "--ui-port", "--api-port"), map(str, free_ports(3)), strict=True)
     ports = [part for pair in pairs for part in pair]
     gate = septet.state.parent / "gate"
@@ -180,13 +165,6 @@ def test_up_says_what_becomes_of_work_orders_and_nothing_else(septet: Septet, or
             words = " ".join(said.split())
             assert f"Continue with: SEPTET_STATE_DIR={septet.state}" in words
             assert " --api-port " in words.partition("Continue with: ")[2]
-        agents = at_work(septet, septet.state / "workspaces" / order)
-        gate.touch()
-        psutil.wait_procs(agents, WITHIN_SECONDS)
-        with terminal(septet, "up", *ports) as up:
-            told = up.until("app.git/pull/1")
-            assert "wo-said is completed" in told
-            assert "[info" not in told
     finally:
         septet.end_all()
 

@@ -12,7 +12,6 @@ pytestmark = pytest.mark.faces
 
 
 def _run(origin: Origin, order: str, *more: str) -> tuple[str, ...]:
-    """Return the command that starts a work order and waits for it."""
     return ("run", "--repo", str(origin.bare), "--title", "Say goodbye", "--id", order, "--wait", *more)
 
 
@@ -46,15 +45,6 @@ def test_a_pipe_has_a_line_for_each_change(served: Septet, origin: Origin) -> No
     assert sum(line.startswith("✓ ") for line in lines) == 7
     assert any(line.startswith("pull request  file://") for line in lines)
     assert "\x1b" not in ended.out
-
-
-def test_without_wait_the_next_commands_are_printed(served: Septet, origin: Origin) -> None:
-    """`run` alone ends at once with the commands that watch, show and cancel the work order."""
-    ended = served("run", "--repo", origin.bare, "--title", "Say goodbye", "--id", "wo-next")
-    assert ended.code == 0
-    for command in ("septet watch wo-next", "septet show wo-next", "septet cancel wo-next"):
-        assert command in ended.out
-    served.closed("wo-next")
 
 
 def test_a_plan_is_reviewed_in_an_editor(served: Septet, origin: Origin, tmp_path: Path) -> None:

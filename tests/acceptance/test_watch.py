@@ -16,29 +16,6 @@ pytestmark = pytest.mark.faces
 Task = dict[str, Any]
 
 
-def test_a_watch_tells_each_step_and_ends_with_the_work_order(
-    served: Septet, origin: Origin, tmp_path: Path
-) -> None:
-    """In a pipe it prints plain lines during the work, ends by itself, and exits with 0 for a completed work order."""
-    gate = tmp_path / "gate"
-    served.start(origin, "wo-watched", title="Wait for me", implement_plan={"wait_for": str(gate)})
-    with served.started("watch", "wo-watched") as process:
-        assert process.stdout is not None
-        lines = []
-        while "… implement_plan\n" not in lines:
-            lines.append(process.stdout.readline())
-            assert lines[-1], f"it ended: {lines}"
-        gate.touch()
-        lines += process.stdout.readlines()
-        assert process.wait(WITHIN_SECONDS) == 0
-    assert [line.split()[1] for line in lines if line.startswith("✓")] == [
-        "classify_issue", "build_plan", "find_plan_file", "generate_branch", "implement_plan", "create_commit",
-        "create_pull_request",
-    ]  # fmt: skip
-    assert any(line.startswith("    Write specs/") for line in lines)
-    assert "\x1b" not in "".join(lines)
-
-
 def test_a_watch_on_another_host_says_what_it_cannot_see(served: Septet, done: Task, tmp_path: Path) -> None:
     """A watch with another state directory names the host that has plan, changes and agent."""
     second = Septet(tmp_path / "second", {"TEMPORAL_ADDRESS": served.address})
@@ -79,12 +56,6 @@ def test_a_watch_of_a_failed_work_order_fails(served: Septet, origin: Origin) ->
     last = json.loads(ended.out.splitlines()[-1])
     assert (ended.code, last["ok"], last["task"]["status"]) == (1, False, "failed")
     assert last["error"]["message"]
-
-
-def test_what_is_not_there_cannot_be_watched(served: Septet) -> None:
-    """An unknown id exits with 3."""
-    assert served("watch", "wo-nobody", "--json").error["type"] == "NotFound"
-    assert served("watch", "wo-nobody").code == 3
 
 
 def test_a_followed_board_shows_what_changes(served: Septet, origin: Origin, done: Task, tmp_path: Path) -> None:

@@ -25,9 +25,6 @@ class Scrape:
         found = (each for each in self.samples if each.name == name and labels.items() <= each.labels.items())
         return sum(each.value for each in found)
 
-    def labels(self, name: str) -> set[str]:
-        return {label for each in self.samples if each.name == name for label in each.labels}
-
 
 def scrape(address: str) -> Scrape:
     answer = httpx.get(f"http://{address}/metrics", trust_env=False)

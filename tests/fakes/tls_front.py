@@ -112,14 +112,9 @@ class _Calls:
 
 @contextmanager
 def serving_tls(
-    server: Pair,
-    *,
-    upstream: str = "",
-    clients_of: Authority | None = None,
-    key: str | None = None,
-    silent: bool = False,
+    server: Pair, *, upstream: str = "", clients_of: Authority | None = None, key: str | None = None
 ) -> Iterator[Front]:
-    """Serve clients that have the key and a certificate by the authority; a silent front answers nothing."""
+    """Serve clients that have the key and a certificate by the authority."""
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(*server)
     tls.set_alpn_protocols(["h2"])
@@ -132,10 +127,7 @@ def serving_tls(
             with tls.wrap_socket(self.request, server_side=True, do_handshake_on_connect=False) as client:
                 try:
                     client.do_handshake()
-                    if silent:
-                        client.recv(_READ_BYTES)
-                    else:
-                        _serve(front, client, upstream, key)
+                    _serve(front, client, upstream, key)
                 except ssl.SSLError:
                     _wait_for_end(client)
                 except ConnectionError:
