@@ -25,7 +25,6 @@ def start(septet: Septet, origin: Origin, order: str, *steps: Step) -> str:
 
 
 def gate(septet: Septet, order: str, step: Step) -> Path:
-    """Return the file that an agent waits for."""
     return septet.root / f"{order}-{step.value}"
 
 
@@ -36,7 +35,6 @@ def lose(septet: Septet) -> None:
 
 
 def make_backup(septet: Septet, name: str) -> dict[str, Any]:
-    """Make a backup and return its report."""
     ended = septet("backup", septet.root / name, "--json")
     assert ended.code == 0, ended
     made: dict[str, Any] = ended.json["backup"]
@@ -44,7 +42,6 @@ def make_backup(septet: Septet, name: str) -> dict[str, Any]:
 
 
 def pull_requests(origin: Origin) -> int:
-    """Return the number of pull requests on the forge."""
     return git(origin.bare, "ls-tree", "--name-only", "refs/septet/forge").count("pull")
 
 

@@ -35,12 +35,10 @@ class Cancelled:
 
     @property
     def order(self) -> str:
-        """The id of the work order."""
         return str(self.task["id"])
 
     @property
     def rescue(self) -> dict[str, Any]:
-        """The rescue of the work order."""
         (rescue,) = self.task["rescues"]
         return dict(rescue)
 

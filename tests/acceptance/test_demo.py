@@ -19,7 +19,6 @@ def _nothing_lives_on(septet: Septet) -> Iterator[None]:
 
 
 def passes(checkout: Path) -> bool:
-    """Say whether the sample's own tests pass."""
     argv = [sys.executable, "-B", "-m", "unittest"]
     return subprocess.run(argv, cwd=checkout, capture_output=True, check=False).returncode == 0
 

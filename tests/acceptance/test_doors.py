@@ -93,7 +93,6 @@ def elsewhere() -> Iterator[int]:
 
 @pytest.fixture
 def open_server() -> Iterator[int]:
-    """Serve each request, and return the port."""
     _OpenServer.taken.clear()
     yield from _port_of(_OpenServer)
 
@@ -110,7 +109,6 @@ def ui_of(served: Septet) -> httpx.Client:
 
 
 def cookies_of(served: Septet) -> dict[str, str]:
-    """Return the cookie of a browser that has opened the page."""
     port = int(served.addresses["api"].rpartition(":")[2])
     return {cookie_name(port): looking_key(served.page.rpartition("token=")[2])}
 

@@ -32,12 +32,10 @@ class Followed:
     fake: ForgeFake
 
     def run(self, order_id: str, *options: str) -> PullState:
-        """Complete a work order, and return its pull request."""
         self.start(order_id, *options, "--wait")
         return self.pull(order_id)
 
     def start(self, order_id: str, *options: str) -> None:
-        """Start a work order on a new issue."""
         issue = self.fake.add_issue("Say goodbye too", "The app greets only.")
         ended = self.septet(
             "run", "--repo", f"{self.fake.url}/{self.fake.project}.git", "--issue", str(issue), "--id", order_id,
@@ -46,22 +44,18 @@ class Followed:
         assert ended.code == 0, ended
 
     def pull(self, order_id: str) -> PullState:
-        """Return a work order's pull request."""
         return next(pull for pull in self.fake.pulls.values() if order_id in pull.body)
 
     @property
     def bare(self) -> Path:
-        """The repository on the forge."""
         assert self.fake.repositories is not None
         return self.fake.repositories / f"{self.fake.project}.git"
 
     def task(self, order_id: str) -> dict[str, Any]:
-        """Return a work order as `septet show` shows it."""
         task: dict[str, Any] = self.septet("show", order_id, "--json").json["task"]
         return task
 
     def fail(self, pull: PullState, name: str, log: str) -> str:
-        """Let a check of the head fail, and return this head."""
         head = self.fake.sha(pull)
         with self.fake.lock:
             self.fake.logs[name] = log
@@ -69,7 +63,6 @@ class Followed:
         return head
 
     def file(self, pull: PullState, path: str) -> str:
-        """Return a file of the branch on the forge."""
         return git(self.bare, "show", f"{pull.head}:{path}")
 
 
@@ -84,7 +77,6 @@ def serving_machine(root: Path, **more: str) -> Iterator[Followed]:
 
 @pytest.fixture(scope="module")
 def followed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Followed]:
-    """A machine with GitHub."""
     with serving_machine(tmp_path_factory.mktemp("followed")) as followed, followed.septet.up():
         yield followed
 

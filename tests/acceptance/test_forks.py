@@ -24,8 +24,6 @@ FORGES = (GitHubFake, GitLabFake, GiteaFake)
 
 @dataclass
 class Hosted:
-    """A repository on a forge, and its forks."""
-
     fake: ForgeFake
     upstream: Origin
     fork: Origin
@@ -33,7 +31,6 @@ class Hosted:
 
     @property
     def address(self) -> str:
-        """The address of the repository itself."""
         return f"{self.fake.url}/{UPSTREAM}.git"
 
 

@@ -43,8 +43,6 @@ jobs:
 
 @dataclass(frozen=True)
 class Runner:
-    """A self-hosted runner of a repository."""
-
     root: Path
 
     def dispatch(self, workflow: str, **inputs: str) -> "subprocess.CompletedProcess[str]":
@@ -79,13 +77,11 @@ class Runner:
 
     @property
     def programs(self) -> Path:
-        """A folder of the runner's PATH."""
         folder = self.root / "bin"
         folder.mkdir(parents=True, exist_ok=True)
         return folder
 
     def program(self, name: str, text: str) -> Path:
-        """Put a program on the runner's PATH."""
         return write_program(self.programs / name, text)
 
     def _action(self) -> Path:

@@ -38,18 +38,15 @@ def host(served: Septet, tmp_path: Path) -> Iterator[Host]:
 
 
 def steps_of(septet: Septet, order_id: str) -> list[str]:
-    """Return the steps of a host's agent runs, in order."""
     return [name.split("-")[1] for name in septet.runs(order_id)]
 
 
 def start(septet: Septet, origin: Origin, order_id: str) -> None:
-    """Start a work order on a host's queue."""
     host = shared_server.Host(septet, septet.address, septet.extra["SEPTET_TASK_QUEUE"])
     host.start(origin, order_id, timeouts={"heartbeat_seconds": HEARTBEAT_SECONDS})
 
 
 def started(septet: Septet, origin: Origin, order_id: str) -> None:
-    """Start a work order and wait until its agent implements."""
     start(septet, origin, order_id)
     until(lambda: (septet.state / "runs" / order_id).is_dir() and "implement_plan" in steps_of(septet, order_id))
 
@@ -155,7 +152,6 @@ def expect_named(septet: Septet, task: dict[str, Any], lost: str, page: str) -> 
 
 
 def is_without_host(task: dict[str, Any]) -> bool:
-    """Say whether a work order's host is lost, and no other host can continue."""
     return task["error"] is not None and task["error"]["type"] == "HostGone"
 
 

@@ -29,7 +29,6 @@ def api(served: Septet) -> Iterator[httpx.Client]:
 
 
 def problem(answer: httpx.Response, status: int) -> dict[str, Any]:
-    """Check that an answer is a problem with this status, and return it."""
     assert answer.status_code == status, answer.text
     assert answer.headers["content-type"] == "application/problem+json"
     told: dict[str, Any] = answer.json()
@@ -40,7 +39,6 @@ def problem(answer: httpx.Response, status: int) -> dict[str, Any]:
 
 
 def events(text: str) -> list[dict[str, str]]:
-    """Return the events of a stream, without its comments."""
     blocks = [block for block in text.split("\n\n") if block and not block.startswith(":")]
     return [dict(line.split(": ", 1) for line in block.splitlines()) for block in blocks]
 

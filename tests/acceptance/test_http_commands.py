@@ -31,7 +31,6 @@ exit 1
 
 
 def objects(out: str) -> Iterator[dict[str, Any]]:
-    """Yield the JSON objects of a text, and skip other text."""
     decoder, position = json.JSONDecoder(), out.find("{")
     while position >= 0:
         found, position = decoder.raw_decode(out, position)

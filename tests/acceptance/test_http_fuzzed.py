@@ -54,13 +54,11 @@ checks.positive_data_acceptance.expected-statuses = ["2xx", "401", "404", "409",
 
 @activity.defn(name="read_issues")
 async def read_issues(asked: ReadIssues) -> IssuesRead:
-    """Find no issues."""
     raise ApplicationError(f"no issues of {asked.repository}", type="NotFound", non_retryable=True)
 
 
 @activity.defn(name="enter_lane")
 async def enter_lane(asked: EnterLane) -> Workspace:
-    """Refuse the lane."""
     raise ApplicationError(f"no repository for {asked.visit}", type="Git", non_retryable=True)
 
 

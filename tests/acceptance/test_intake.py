@@ -39,17 +39,14 @@ class Site:
     metrics: str
 
     def counted(self, metric: str, **labels: str) -> float:
-        """Return the total of a metric for this forge."""
         return scrape(self.metrics).total(metric, forge=self.forge.name, **labels)
 
     @property
     def repository(self) -> str:
-        """The repository's address."""
         return f"{self.forge.url}/{self.forge.project}.git"
 
     @property
     def webhook(self) -> Webhook:
-        """The forge's webhooks."""
         return WEBHOOKS[self.forge.name](self.forge, SECRETS[self.forge.name])
 
     def add(self, *options: str) -> dict[str, Any]:
@@ -61,7 +58,6 @@ class Site:
 
     @contextmanager
     def intake(self, *options: str) -> Iterator[dict[str, Any]]:
-        """Take issues while the block lasts."""
         intake = self.add(*options)
         try:
             yield intake
@@ -69,11 +65,9 @@ class Site:
             assert self.septet("intake", "remove", intake["id"], "--json").json["removed"] == intake["id"]
 
     def orders(self, number: int) -> list[str]:
-        """Return the work orders of an issue of this forge."""
         return self._of_issue(self.septet("list", "--json").json["tasks"], number)
 
     def order(self, number: int) -> str:
-        """Wait until an issue of this forge has a work order, and return the work order."""
         rows = self.septet.wait_for("/agent-work-orders", lambda rows: self._of_issue(rows, number))
         return self._of_issue(rows, number)[0]
 
@@ -82,7 +76,6 @@ class Site:
         return [row["id"] for row in here if row["issue_number"] == str(number)]
 
     def over(self, kind: str = "Intake") -> list[str]:
-        """Return the completed workflows of a type."""
         listed = self.septet.temporal(
             "workflow", "list", "--query", f"WorkflowType='{kind}' AND ExecutionStatus='Completed'", "-o", "json"
         )
@@ -95,7 +88,6 @@ class Site:
         until_temporal(lambda: len([name for name in self.over() if name.startswith(intake["id"])]) >= count)
 
     def answers(self, number: int) -> list[str]:
-        """Return Septet's comments on an issue."""
         return [note.body for note in self.forge.issues[number].notes if note.author == "septet"]
 
     def obeyed(self, sent: Sent) -> None:

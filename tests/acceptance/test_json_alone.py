@@ -65,7 +65,6 @@ OF_EACH_KIND: Final = {("show",), ("run",), ("doctor",), ("rescue", "list"), *((
 
 
 def each_of(paths: list[tuple[str, ...]]) -> pytest.MarkDecorator:
-    """Return the parameters of a test of these commands."""
     marked = [pytest.param(path, marks=[] if path in OF_EACH_KIND else [pytest.mark.release]) for path in paths]
     return pytest.mark.parametrize("path", marked, ids=" ".join)
 

@@ -37,7 +37,6 @@ def linear() -> Iterator[LinearFake]:
 
 
 def sdk(linear: LinearFake, does: str, **more: Any) -> Any:
-    """Let the SDK do something, and return its output."""
     asked = {
         "does": does, "url": linear.url, "token": linear.token, "issue": linear.issues[0]["id"],
         "session": next(iter(linear.sessions)), **more,

@@ -45,7 +45,6 @@ MISTAKES: list[tuple[str, dict[str, Any], str, str]] = [
 
 
 async def seen(tools: Tools, order: str, *statuses: str) -> dict[str, Any]:
-    """Poll a work order until its status is one of these, and return it."""
     answer = await wait_until(
         lambda: tools("task_detail", id=order), lambda answer: answer["task"]["status"] in statuses
     )
@@ -164,7 +163,6 @@ ASKED: list[dict[str, Any]] = [
 
 
 def started(septet: Septet) -> "subprocess.Popen[str]":
-    """Start `septet mcp`, and send all requests."""
     process = subprocess.Popen(
         [PROGRAMS / "septet", "mcp"],
         env={**septet.env, "SEPTET_LOG_LEVEL": "debug"},

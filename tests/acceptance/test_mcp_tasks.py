@@ -20,7 +20,6 @@ METHODS: dict[str, dict[str, Any]] = {
 
 
 def issue(origin: Origin, order: str, **more: Any) -> dict[str, Any]:
-    """Return the arguments of a work order's start."""
     return {"repository": str(origin.bare), "title": "Say goodbye too", "id": order, **more}
 
 
@@ -30,7 +29,6 @@ def answered(decision: str, feedback: str = "") -> dict[str, Any]:
 
 
 def question_of(task: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Return the only form of a task, and its key."""
     assert task["status"] == "input_required", task
     ((key, asked),) = task["inputRequests"].items()
     assert (asked["method"], asked["params"]["mode"]) == ("elicitation/create", "form")

@@ -29,7 +29,6 @@ class Receiver:
     address: str = ""
 
     def take(self, headers: dict[str, str], body: bytes) -> int:
-        """Take an event, and return the status of the answer."""
         signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + body
         signature = base64.b64encode(hmac.digest(SECRET.encode(), signed, hashlib.sha256)).decode()
         if headers["webhook-signature"] != f"v1,{signature}":
@@ -43,14 +42,11 @@ class Receiver:
         return 204
 
     def of(self, order: str) -> list[tuple[str, str]]:
-        """Return the types and reasons of a work order's events."""
         return [(event["type"], event["data"]["reason"]) for event in self.events if event["subject"] == order]
 
 
 @contextmanager
 def receiving(receiver: Receiver) -> Iterator[Receiver]:
-    """Serve a receiver on its own port while the block lasts."""
-
     class Handler(QuietHandler):
         def handle_any(self) -> None:
             body = self.rfile.read(int(self.headers["content-length"]))

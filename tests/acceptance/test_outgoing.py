@@ -32,7 +32,6 @@ MESSAGE = "bug: work [ci skip]\n\nFixes #9\n\nCo-authored-by: Eve <eve@example.o
 
 @pytest.fixture(scope="module")
 def forges(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, tuple[ForgeFake, Origin]]]:
-    """Three forges with a repository each."""
     with ExitStack() as stack:
         served: dict[str, tuple[ForgeFake, Origin]] = {}
         for kind in FORGES:
@@ -47,7 +46,6 @@ def forges(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, tuple
 def working(
     served: Septet, forges: dict[str, tuple[ForgeFake, Origin]], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Host]:
-    """A host whose worker knows the forges."""
     host, extra = Host.beside(served, tmp_path_factory.mktemp("outgoing")), dict[str, str]()
     for fake, _ in forges.values():
         extra |= fake.settings

@@ -18,13 +18,11 @@ FULL_SECONDS = 2.5
 
 
 def _host(served: Septet, root: Path, **extra: str) -> Septet:
-    """Return a host with its own queue on the shared server."""
     own = {"SEPTET_TASK_QUEUE": root.name, "TEMPORAL_ADDRESS": served.address}
     return Septet(root / "host", {**own, **extra}, shares=served)
 
 
 def _start(host: Septet, origin: Origin, order: str, gate: Path) -> None:
-    """Start a work order, and wait until its agent implements; the agent ends when the gate exists."""
     host.start(origin, order, implement_plan={"wait_for": str(gate)})
     host.until_works(order, "5-implement_plan-1")
 

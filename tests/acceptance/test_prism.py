@@ -67,7 +67,6 @@ def completed(schema: Json, value: Json) -> Json:
 
 
 def _sample(schema: Json) -> Json:
-    """Return the simplest value that a schema allows."""
     schema = GITHUB.resolved(schema)
     if schema.get("nullable"):
         return None
@@ -213,7 +212,6 @@ def prism(fake: WholeGitHub, tmp_path: Path) -> Iterator[Prism]:
 
 
 def settings_of(fake: WholeGitHub, prism: Prism, tmp_path: Path) -> dict[str, object]:
-    """Return settings of a worker that requests through Prism."""
     return {
         "state_dir": tmp_path,
         "environ": {},
@@ -223,7 +221,6 @@ def settings_of(fake: WholeGitHub, prism: Prism, tmp_path: Path) -> dict[str, ob
 
 
 def connected(fake: WholeGitHub, prism: Prism, tmp_path: Path) -> Forge:
-    """Return the forge as a worker has it."""
     known = settings_of(fake, prism, tmp_path) | {"github_token": fake.token}
     return forge_for(parse_address(f"{fake.url}/{fake.project}.git"), Settings.model_validate(known))
 
@@ -244,7 +241,6 @@ def test_all_that_septet_asks_of_github_is_as_github_describes_it(
 
 
 def read_and_write_an_issue(fake: WholeGitHub, forge: Forge) -> None:
-    """Call each operation on issues."""
     fake.add_comment(1, "First.", "ada")
     assert [each.body for each in forge.issue(1).comments] == ["First."]
     assert [each.number for each in forge.find_issues((1, 9))] == [1]
@@ -262,7 +258,6 @@ def read_and_write_an_issue(fake: WholeGitHub, forge: Forge) -> None:
 
 
 def open_pull_requests(fake: WholeGitHub, forge: Forge) -> None:
-    """Open a pull request, a fork's pull request and a refused one; find them, and read reviews and checks."""
     opened = forge.open_pull_request(replace(NEW, reviewers=("ada",), assignees=("eve",)))
     assert forge.open_pull_request(NEW).number == opened.number
     assert forge.open_pull_request(replace(NEW, reviewers=("nobody",))).warnings
@@ -283,7 +278,6 @@ def open_pull_requests(fake: WholeGitHub, forge: Forge) -> None:
 
 
 def converse(fake: WholeGitHub, forge: Forge, api_url: str) -> None:
-    """Read the conversation of a pull request, and answer it."""
     assert isinstance(forge, FollowedForge)
     number = next(iter(fake.pulls))
     fake.add_thread(number, "ada", "app.py", 7, "Why so?")
@@ -299,7 +293,6 @@ def converse(fake: WholeGitHub, forge: Forge, api_url: str) -> None:
 
 
 def ask_as_an_app(fake: WholeGitHub, prism: Prism, tmp_path: Path) -> None:
-    """Request an installation's token, and read an issue with it."""
     key = tmp_path / "app.pem"
     key.write_bytes(KEY.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
     known = settings_of(fake, prism, tmp_path) | {"github_app_id": "1", "github_app_key_file": key}
@@ -310,7 +303,6 @@ def ask_as_an_app(fake: WholeGitHub, prism: Prism, tmp_path: Path) -> None:
 
 
 def operation_of(asked: Asked, described: set[str]) -> str:
-    """Return the operation of a request."""
     for operation in sorted(described, key=lambda each: each.count("{")):
         method, path = operation.split()
         pattern = re.sub(r"\\{ref\\}", ".+", re.escape(path)).replace("commits/.+", "commits/[^/]+")

@@ -24,28 +24,24 @@ def begun(served: Septet, origin: Origin, order: str) -> str:
 
 
 def on_activity(served: Septet, act: str, order: str, *options: str) -> Ended:
-    """Act on the activity of `implement_plan`."""
     ended = served.temporal("activity", act, "-w", order, "--activity-id", IMPLEMENTS, *options)
     assert ended.code == 0, ended
     return ended
 
 
 def pending(served: Septet, order: str) -> dict[str, Any]:
-    """Return the server's description of the only pending activity."""
     described = json.loads(served.temporal("workflow", "describe", "-w", order, "-o", "json").out)
     (activity,) = described["pendingActivities"]
     return dict(activity)
 
 
 def implemented(task: dict[str, Any]) -> dict[str, Any]:
-    """Return the row of `implement_plan` of a completed work order."""
     assert task["status"] == "completed", task["error"]
     (row,) = [row for row in task["steps"] if row["step"] == "implement_plan"]
     return dict(row)
 
 
 def one_pull_request(origin: Origin, task: dict[str, Any]) -> None:
-    """Check that the forge has one pull request, and that its branch is at the work order's commit."""
     branches = git(origin.bare, "for-each-ref", "--format=%(refname:short)", "refs/heads").splitlines()
     assert branches == sorted([task["branch_name"], "main"])
     assert task["pr_url"].endswith("/pull/1")

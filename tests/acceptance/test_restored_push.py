@@ -28,7 +28,6 @@ def start(septet: Septet, origin: Origin, repository: str, order: str, held_at: 
 
 
 def gate(septet: Septet) -> Path:
-    """Return the file that all agents wait for."""
     return septet.root / "go-on"
 
 

@@ -84,7 +84,6 @@ exec "{program}" "$@"
 
 
 def bash_blocks(heading: str) -> list[str]:
-    """Return the `bash` blocks of a section."""
     section = PAGE.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
     return re.findall(r"^```bash\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
 

@@ -181,7 +181,6 @@ class Seen:
 
     @property
     def words(self) -> dict[str, set[str]]:
-        """The words in each place."""
         return {place: words_in(text, WORDS.values()) for place, text in self.places.items()}
 
 
@@ -191,7 +190,6 @@ def is_clear(payload: Payload) -> bool:
 
 
 async def types_on(up: Running) -> set[str]:
-    """Return the types of all workflows."""
     client = await Client.connect(up.address)
     return {row.workflow_type async for row in client.list_workflows("")}
 

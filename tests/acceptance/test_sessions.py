@@ -18,7 +18,6 @@ PLANNING = 3
 
 
 def sessions_of(served: Septet, order: str) -> list[str]:
-    """Return the session of each step."""
     return [step["session_id"] for step in served("steps", order, "--json").json["steps"]]
 
 

@@ -67,7 +67,6 @@ def _plain(payload: Any) -> Any:
 
 
 def _summaries(history: str) -> set[str]:
-    """Return the summaries of the activities of a history."""
     events = json.loads(history)["events"]
     found = [event["userMetadata"]["summary"] for event in events if "summary" in event.get("userMetadata", {})]
     return {_plain(summary) for summary in found}

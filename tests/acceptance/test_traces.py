@@ -49,17 +49,14 @@ class Traced:
     log: list[str]
 
     def order(self, name: str) -> CollectedSpan:
-        """Return the span of a work order."""
         (span,) = (each for each in self.ended if each.attributes["temporalWorkflowID"] == name)
         return span
 
     @property
     def ended(self) -> list[CollectedSpan]:
-        """The spans of all work orders."""
         return self.collected.named("invoke_workflow WorkOrder")
 
     def agents(self, order: CollectedSpan) -> list[CollectedSpan]:
-        """Return the spans of a work order's agents, from the first to the last."""
         found = [each for each in self.collected.spans if each.attributes.get(OPERATION) == "invoke_agent"]
         of_it = [each for each in found if each.trace_id == order.trace_id]
         return sorted(of_it, key=lambda each: each.started_ns)
@@ -67,7 +64,6 @@ class Traced:
 
 @pytest.fixture(scope="module")
 def traced(served: Septet, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Traced]:
-    """Run the work orders with one worker, whose end sends its last spans."""
     root = tmp_path_factory.mktemp("traced")
     host, origin = Host.beside(served, root), make_origin(root, "app.git")
     origin.push({"app.py": "print('hello')\n"})

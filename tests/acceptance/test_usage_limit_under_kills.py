@@ -139,6 +139,5 @@ class LimitedMachine:
 
 
 def record_of(run: Path) -> dict[str, Any]:
-    """Return the record of a run from its start."""
     record: dict[str, Any] = json.loads((run / "run.json").read_bytes())
     return record

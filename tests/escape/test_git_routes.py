@@ -36,7 +36,6 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GitMachine]:
 
 @pytest.fixture
 def left(machine: GitMachine, route: GitRoute) -> GitMachine:
-    """Return the machine after a guest prepared the route in its own workspace."""
     place = machine.open_workspace(f"git-{uuid.uuid4().hex}")
     note_baseline(place, begin(place))
     assert "it ended otherwise" not in plant(machine, route)

@@ -41,7 +41,6 @@ def lab(tmp_path: Path) -> Iterator[Lab]:
 
 @pytest.fixture
 def runner(lab: Lab) -> Iterator[Runner]:
-    """Yield a runner of the lab's state directory for kinds that need a runner."""
     made = Runner(lab.root / "state")
     yield made
     made.end()

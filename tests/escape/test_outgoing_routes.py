@@ -64,7 +64,6 @@ def test_what_a_guest_says_acts_only_where_nothing_cleans_it(route: TextRoute) -
 
 @pytest.fixture(scope="module")
 def origin(tmp_path_factory: pytest.TempPathFactory) -> Origin:
-    """Return a repository with one branch; some names of branches differ from it only in case."""
     made = make_origin(tmp_path_factory.mktemp("names"))
     made.push({"README.md": "# x\n"})
     return made

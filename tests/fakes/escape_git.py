@@ -53,8 +53,6 @@ class GitRoute(Attack):
 
 @dataclass
 class GitMachine(Machine):
-    """A machine with canaries whose guest works in a real workspace."""
-
     place: Place | None = None
 
     @property
@@ -279,7 +277,6 @@ def _pushed(path: str) -> Ask:
 
 
 def waiting_paths(place: Place) -> tuple[str, ...]:
-    """Return the paths of the guest's changes that the gate names."""
     tree = stage(place, look(place)).text("write-tree")
     return tuple(
         change.path for change in protected_changes(place, ProtectedPaths(PROTECTED), (place.base_sha,), tree)

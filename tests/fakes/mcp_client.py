@@ -22,13 +22,11 @@ class Tools:
     tools: Mapping[str, Tool]
 
     async def __call__(self, name: str, **arguments: Any) -> dict[str, Any]:
-        """Call a tool that succeeds, and return its answer."""
         answered = await self.client.call_tool(name, arguments)
         assert not answered.is_error, answered
         return checked(self.tools[name], answered)
 
     async def refused(self, name: str, **arguments: Any) -> dict[str, str]:
-        """Call a tool that fails, and return its error."""
         answered = await self.client.call_tool(name, arguments)
         assert answered.is_error, answered
         told: dict[str, str] = checked(self.tools[name], answered)["error"]

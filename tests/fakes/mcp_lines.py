@@ -37,7 +37,6 @@ class Lines:
         return answer
 
     def ask(self, method: str, **params: Any) -> dict[str, Any]:
-        """Send a request of the revision 2026-07-28, and return its result."""
         answer = self.send(method, **params, _meta=self.meta)
         assert "error" not in answer, answer
         result: dict[str, Any] = answer["result"]

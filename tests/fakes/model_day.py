@@ -82,7 +82,6 @@ class Day:
         return self._seen[1]
 
     def runs_of(self, step: str) -> list[Run]:
-        """Return the runs of a step, without those of its finalizer."""
         runs = self.runs.of(self.order_id)
         return [run for run in runs if run.record is not None and run.record.step == step]
 

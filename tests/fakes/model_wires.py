@@ -319,7 +319,6 @@ def wire_of(path: str) -> Wire | None:
 
 
 def model_in(path: str, body: dict[str, Any]) -> str:
-    """Return the requested model, which one API names in its path."""
     found = _MODEL_IN_PATH.search(path)
     return found[1] if found else str(body.get("model", "stub"))
 

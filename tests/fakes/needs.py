@@ -87,7 +87,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip a test that lacks a need, before its fixtures are made."""
     lacking = next((need for need in _needs_of(item) if not is_there(need)), None)
     if lacking is None:
         return

@@ -54,8 +54,6 @@ def git(
 
 @dataclass(frozen=True)
 class Origin:
-    """A bare repository, and a person's checkout of it."""
-
     bare: Path
     checkout: Path
 

@@ -98,7 +98,6 @@ async def failure_of(handle: Handle) -> BaseException | None:
 
 
 async def until(handle: Handle, holds: Callable[[Task], object]) -> Task:
-    """Wait until `holds` is true of a work order or of its pull request's watch, and return the task."""
     return await wait_until(lambda: handle.query(WorkOrder.work_order), holds)
 
 

@@ -234,7 +234,6 @@ class Septet:
 
     @contextmanager
     def started(self, *args: str) -> Iterator["subprocess.Popen[str]"]:
-        """Start a command that ends by itself or by a signal."""
         with self._popen(*args) as process:
             try:
                 yield process
@@ -245,7 +244,6 @@ class Septet:
         return [process for process in psutil.process_iter() if self._is_own(process)]
 
     def end_all(self) -> None:
-        """Stop all processes of this state directory, also new children of them."""
         until(self._none_is_left)
 
     def _none_is_left(self) -> bool:

@@ -115,7 +115,6 @@ def give_up_queue(septet: Septet, address: str, queue: str) -> None:
 
 @contextmanager
 def stopped(worker: Running) -> Iterator[None]:
-    """Stop a worker during the block, as a partition or a suspended machine does."""
     worker.process.send_signal(signal.SIGSTOP)
     try:
         yield

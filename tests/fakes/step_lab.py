@@ -86,8 +86,6 @@ async def halted(
 
 @dataclass
 class StepLab:
-    """A host, an origin, and the one work order `wo-1`."""
-
     root: Path
     origin: Origin
     parts: Parts

@@ -233,7 +233,6 @@ def _counted(what: str, count: int, wanted: Count) -> Sequence[str]:
 
 
 def _git(came: Came, *args: str, check: bool = True) -> str:
-    """Run git in the origin, which a case may have given to another user."""
     return git(came.origin, "-c", "safe.directory=*", *args, check=check)
 
 

@@ -122,7 +122,6 @@ class World:
 
     @contextmanager
     def _machine(self, case: Case) -> Iterator[Septet]:
-        """Yield the shared machine, or a machine with the case's own worker and settings."""
         if not case.settings and not case.alone:
             yield self.septet
             return
@@ -184,7 +183,6 @@ class World:
 
 @contextmanager
 def world_at(root: Path, before: Any = None) -> Iterator[World]:
-    """Run `septet up` and the forges below a folder during the block."""
     with ExitStack() as stack:
         streets = {fake.name: stack.enter_context(serving_forge(_street(fake, root))) for fake in _FAKES}
         septet = Septet(root, _environment(root, streets))

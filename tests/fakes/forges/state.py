@@ -260,7 +260,6 @@ class ForgeFake:
             self.touch(self.pulls[number])
 
     def add_thread(self, number: int, author: str, path: str, line: int, body: str) -> ThreadState:
-        """Comment on a line of a pull request, as a person does."""
         with self.lock:
             notes: list[Note] = []
             thread = ThreadState(self._write(notes, author, body).id, path, line, notes)
@@ -309,7 +308,6 @@ class ForgeFake:
         return [note for each in commented for note in each.notes]
 
     def edit_note(self, asked: Asked, *numbers: str) -> Answer:
-        """Change one of Septet's comments; the last number in the path is the comment's."""
         on_lines = [note for pull in self.pulls.values() for thread in pull.threads for note in thread.notes]
         note = next((each for each in (*self.comments(), *on_lines) if each.id == int(numbers[-1])), None)
         if note is None:
@@ -366,7 +364,6 @@ class ForgeFake:
         return sorted(pulls.values(), key=lambda pull: -pull.number)
 
     def pulls_in(self, asked: Asked) -> list[PullState]:
-        """Return the pull requests in the state of a request."""
         state, pulls = asked.one("state", "open"), self.listed_pulls(asked.one("sort"))
         return [pull for pull in pulls if state == "all" or (pull.state == "open") == (state == "open")]
 
