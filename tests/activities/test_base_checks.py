@@ -4,7 +4,7 @@ import os
 
 import pytest
 from fakes.processes import processes_with
-from fakes.step_lab import FIXED, StepLab, step_lab
+from fakes.step_lab import StepLab, step_lab
 from fakes.waiting import wait_until
 
 from clients.disk.workspace_view import fails_on_base
@@ -121,21 +121,6 @@ async def test_who_finds_a_look_under_way_does_not_begin_another(lab: StepLab) -
     await lab.open()
     await _result(lab)
     assert _journal(lab) == ["looked", "looked"]
-
-
-async def test_a_workspace_in_which_an_agent_has_worked_is_not_the_base(lab: StepLab) -> None:
-    """If an agent has worked in the workspace, opening it again runs no checks."""
-    _push(lab, "true\n")
-    await lab.open()
-    await _result(lab)
-    lab.scenario()
-    await lab.run(Step.CLASSIFY_ISSUE)
-    (folder,) = lab.parts.host.state.base_checks.iterdir()
-    (folder / "result.json").unlink()
-    lab.write("src/app.py", FIXED)
-    await lab.open()
-    assert not (folder / "copy").exists()
-    assert result_of(lab.parts.host.state, lab.place) is None
 
 
 async def test_a_worker_that_stops_ends_the_look(lab: StepLab) -> None:

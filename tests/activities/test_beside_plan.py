@@ -98,21 +98,6 @@ write('node_modules/a.js', 'evil'); write('logs.log/huge', 'y' * 3000000)
     assert str(aside) in done.rescues[-1].reason
 
 
-@pytest.mark.parametrize("ignored", ["specs/", ""])
-async def test_a_second_plan_in_another_file_goes_on_alone(lab: StepLab, ignored: str) -> None:
-    """The plan that was rejected goes into the rescue, also in a repository that ignores plans."""
-    lab.origin.push({".gitignore": f"{ignored}\n"})
-    await lab.open_to(Step.FIND_PLAN_FILE)
-    lab.agent("write('specs/better.md', '# better'); answer({'plan_path': 'specs/better.md'})")
-
-    done = await lab.run(Step.FIND_PLAN_FILE)
-
-    assert (done.verdict, done.result_text) == (Verdict.DONE, "specs/better.md")
-    assert (lab.worktree / "specs/better.md").exists()
-    assert not (lab.worktree / PLAN).exists()
-    assert PLAN in done.rescues[-1].reason
-
-
 @pytest.mark.parametrize(
     "leaves",
     [

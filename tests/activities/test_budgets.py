@@ -291,21 +291,6 @@ async def test_a_turn_that_no_attempt_comes_back_to_counts_in_the_history_of_cos
     assert (own.key, own.use) == (left.key, left.use)
 
 
-async def test_a_work_order_is_completed_in_the_history_of_costs_also_where_its_last_turn_is_told_late(
-    paid: StepLab, books: Books
-) -> None:
-    """If a later pass reports the account's turn, its note still completes the work order."""
-    await paid.open_to(Step.CREATE_PULL_REQUEST, {})
-    books.away = True
-    done = await paid.run(Step.CREATE_PULL_REQUEST, budget="5usd", waits_for_budget=True)
-    books.away = False
-    assert done.verdict is Verdict.DONE
-    assert await LeftTurns(paid.parts.host, books).look() == 1
-    (note,) = _costs_told(paid)
-    assert note.completes
-    assert note.use.usd == pytest.approx(done.usage.cost_usd)
-
-
 @pytest.mark.parametrize(
     "whose", ["the step's", "the next attempt's", "its host's", "its host's, after the supervisor was killed"]
 )

@@ -83,18 +83,6 @@ async def test_what_a_finalizer_does_to_the_worktree_is_undone(lab: StepLab) -> 
     assert [each.snapshot for each in done.rescues] == [rescue]
 
 
-async def test_only_the_facts_of_the_unread_try_outlive_it(lab: StepLab) -> None:
-    """Session, run and start time of the unread try stay; its answer, proof and snapshot do not."""
-    lab.scenario(implement_plan=_SPOILED | {"finalizer": {"malformed": "prose"}})
-    call, unread = await _unread(lab)
-    stale = {
-        name: f"stale {name}" for name in ("result_text", "result_json", "parsed_by", "commit_sha", "plan_sha256")
-    }
-    again = await lab.finalize(call, unread.model_copy(update=stale))
-    assert {name: getattr(again, name) for name in stale} == dict.fromkeys(stale)
-    assert (again.session_id, again.run, again.timestamp) == (unread.session_id, unread.run, unread.timestamp)
-
-
 async def test_a_finalizer_that_crashes_is_no_answer(lab: StepLab) -> None:
     """A finalizer that crashes at every start counts as an unread answer, and the work stays."""
     _agent(lab, "    write('src/app.py', 'broken'); os.kill(os.getpid(), 9)")

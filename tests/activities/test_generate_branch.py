@@ -58,12 +58,6 @@ async def test_no_agent_chooses_where_a_branch_begins(lab: StepLab, name: str) -
     assert git(lab.worktree, "symbolic-ref", "--short", "HEAD") == done.result_text
 
 
-async def test_the_first_part_is_a_setting(lab: StepLab) -> None:
-    """A repository's setting names the prefix of work orders' branches."""
-    done = await _named(lab, "totals", 'branch_prefix = "bots/"')
-    assert done.result_text == "bots/bug-wo-1-totals"
-
-
 async def test_a_worker_may_leave_whole_names_to_agents(tmp_path: Path, origin: Origin) -> None:
     """Without a repository's prefix the worker's counts, and a name without the work order's id is a warning."""
     async with step_lab(tmp_path, origin, settings_of(tmp_path, branch_prefix="")) as lab:

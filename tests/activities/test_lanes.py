@@ -357,16 +357,6 @@ async def test_a_lane_that_its_host_had_just_opened_is_the_other_hosts(origin: O
         expect_hold(two.parts.host, two.parts.host.place(EXECUTOR.id))
 
 
-async def test_a_plan_that_was_never_kept_elsewhere_is_named_with_the_remedy(
-    origin: Origin, tmp_path: Path
-) -> None:
-    """If the remote lacks the planner's snapshot, the error names the remote."""
-    async with _host(origin, tmp_path, "one") as one, _host(origin, tmp_path, "two") as two:
-        await one.enter("pl-a", PLANNER)
-        with pytest.raises(ApplicationError, match="never reached .*checkpoints"):
-            await two.enter("pl-a", EXECUTOR, (f"{PLANNER.id}/0009-checkpoint", PLAN))
-
-
 @asynccontextmanager
 async def _host(origin: Origin, root: Path, name: str, **settings: Any) -> AsyncIterator[Floor]:
     (root / name).mkdir()

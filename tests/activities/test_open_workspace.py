@@ -14,17 +14,6 @@ from septet.contracts.names import Step, Verdict
 from septet.contracts.workspace import OpenWorkspace, Workspace
 
 
-async def test_a_workspace_is_a_clone_of_its_own(lab: StepLab) -> None:
-    """The workspace stands at the base commit, with a first snapshot, and names the host's own queue."""
-    opened = await lab.open()
-    assert opened.path == str(lab.worktree)
-    assert opened.task_queue == lab.parts.host.task_queue
-    assert opened.base_sha == git(lab.worktree, "rev-parse", "HEAD") == lab.origin.sha("main")
-    assert (opened.agent, opened.forge, opened.base_branch) == ("scripted", "local", "main")
-    assert (opened.issue_number, opened.issue_title, opened.issue_url) == ("", TITLE, None)
-    assert [opened.checkpoint] == lab.snapshots("base")
-
-
 async def test_commits_are_made_as_git_says_when_the_work_begins(lab: StepLab) -> None:
     """A git author that a person sets while the worker runs is the author of the next work order's commits."""
     home = lab.root / "home"

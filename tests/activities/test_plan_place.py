@@ -51,12 +51,3 @@ async def test_a_plan_that_the_agent_commits_is_taken_out_by_the_agent(lab: Step
     done = await lab.run(Step.CREATE_COMMIT, attempt=2)
     assert done.verdict is Verdict.DONE, done
     assert git(lab.worktree, "ls-tree", "-r", "--name-only", "HEAD", "--", "specs") == ""
-
-
-async def test_a_plan_that_the_base_has_stays_in_commits(lab: StepLab) -> None:
-    """A plan file that the base has is committed like other files."""
-    lab.origin.push({PLAN: "# Bug: old\n"})
-    await _open_with(lab, "none")
-    lab.scenario(implement_plan={"edits": {"src/app.py": FIXED}})
-    await _take(lab, Step.IMPLEMENT_PLAN, Step.CREATE_COMMIT)
-    assert git(lab.worktree, "show", f"HEAD:{PLAN}") == "# Bug: totals"

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 from fakes.step_lab import FIXED, IMPLEMENTED, StepLab
-from temporalio.exceptions import ApplicationError
 
 from septet.contracts.names import Step, Verdict
 from workers.registry import parts_of
@@ -37,8 +36,9 @@ async def test_a_check_that_leaves_too_much_stops_the_commit(small: StepLab) -> 
     """A check's files are measured before git reads them."""
     small.origin.push({".septet/septet.toml": 'checks = ["truncate -s 80M src/app.py"]\n'})
     await small.open_to(Step.CREATE_COMMIT, {"answer": {"commit_message": "bug: sum the prices"}})
-    with pytest.raises(ApplicationError, match=r"tree limit of 64 MiB reached.*app.py, 80 MiB"):
-        await small.run(Step.CREATE_COMMIT)
+    failed = await small.failing(small.call(Step.CREATE_COMMIT), r"tree limit of 64 MiB reached.*app.py, 80 MiB")
+    assert failed.non_retryable
+    assert "SEPTET_TREE_LIMIT_MIB" in failed.details[0].remedy
     assert (small.worktree / "src" / "app.py").stat().st_size == 80 << 20
 
 

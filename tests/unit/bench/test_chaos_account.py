@@ -53,16 +53,6 @@ def test_a_write_that_death_interrupted_may_have_happened_or_not(kept: str) -> N
     assert Account(seen(killed)).all.lost_bytes == 10
 
 
-def test_a_second_agent_counts_for_the_kill_that_ended_the_first() -> None:
-    """The second agent counts for the kill that ended the first, not for a worker's kill beside it."""
-    lives = (life("a", 0, 5, ended=False), life("b", 6, 12))
-    kills = (kill("agent", 5, "a"), kill("worker", 5.5, "a"))
-    account = Account(seen(*lives, kills=kills))
-    assert (account.all.agent_steps, account.all.agent_starts) == (1, 2)
-    assert (account.by_kind["agent"].agent_steps, account.by_kind["agent"].agent_starts) == (1, 2)
-    assert (account.by_kind["worker"].agent_steps, account.by_kind["worker"].agent_starts) == (1, 1)
-
-
 @pytest.mark.parametrize(
     ("delivered", "law"),
     [

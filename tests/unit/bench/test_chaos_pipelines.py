@@ -73,10 +73,8 @@ def seen(kills: list[Kill], *lives: Life) -> Seen:
         ("agent", 4.0, "one", False, 0),
         ("supervisor", 5.2, "one", True, 0),  # the result was not saved yet
         ("supervisor", 4.0, "earlier", False, 0),  # the kill saw an earlier turn of the same process
-        ("supervisor", 1.9, "earlier", False, 0),  # the prompt was sent, and the agent reported it as it died
         ("supervisor", 0.5, "earlier", False, 1),  # an earlier turn was killed
         ("supervisor", 8.0, "one", True, 1),  # the result was saved long before
-        ("agent", 4.0, "other", False, 1),
         ("worker", 4.0, "", False, 1),
         ("host", 4.0, "", False, 0),
         ("host", 7.0, "", True, 0),  # the work was not on the checkpoint remote yet

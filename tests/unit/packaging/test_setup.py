@@ -144,11 +144,7 @@ def test_what_septet_runs_with_comes_first_and_the_rest_when_it_is_wanted(checko
 @pytest.mark.release
 @pytest.mark.long
 def test_one_environment_is_made_whatever_came_before(checkout: Checkout) -> None:
-    """A killed set-up is repaired, a second set-up waits for the first, and only changed parts are done again.
-
-    One test, because an environment takes seconds. Packages stay after a change of pyproject.toml alone; a lock
-    with wrong hashes leaves no usable environment.
-    """
+    """A killed set-up is repaired, a second one waits for the first, and only what has changed is done again."""
     killed = checkout.start()
     assert killed.stderr is not None
     assert "making .venv" in killed.stderr.readline()

@@ -11,7 +11,6 @@ from fakes.septet_command import free_ports
 from fakes.small_disk import SmallDisk, small_disk
 from temporalio.api.operatorservice.v1 import RemoveSearchAttributesRequest
 from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
-from temporalio.client import Client
 from temporalio.testing import WorkflowEnvironment
 
 from septet.contracts.workspace import DELIVERS_CANCELS
@@ -48,6 +47,7 @@ async def test_a_server_serves_its_state_directory(state: StateDir) -> None:
         client = await connect(Settings(state_dir=state.root, environ={}))
         assert client.service_client.config.target_host == server.address
         assert await register_search_attributes(client) == ()
+        assert DELIVERS_CANCELS not in await host_services(client), "the server pushes them itself"
         namespace = await client.workflow_service.describe_namespace(DescribeNamespaceRequest(namespace="default"))
         assert namespace.config.workflow_execution_retention_ttl.ToTimedelta().days == 30
 
@@ -123,24 +123,6 @@ async def test_the_preflight_registers_what_is_missing() -> None:
         await client.operator_service.remove_search_attributes(wrong)
         assert set(await register_search_attributes(client)) == {key.name for key in ALL}
         assert await register_search_attributes(client) == ()
-
-
-async def test_what_workers_ask_at_their_start_leaves_no_connection_in_the_server(state: StateDir) -> None:
-    """Repeated starts of workers leave no further connections in the server."""
-    async with embedded_server(state, Ports(*free_ports(2)), ENV) as server:
-        client, process = await Client.connect(server.address), psutil.Process(server.server_pid)
-        assert DELIVERS_CANCELS not in await host_services(client), "the server pushes them itself"
-        before = _connections_to_itself(process)
-        for _ in range(20):
-            await register_search_attributes(client)
-            await host_services(client)
-        assert _connections_to_itself(process) < before + 20
-
-
-def _connections_to_itself(process: psutil.Process) -> int:
-    connections = process.net_connections("tcp")
-    ports = {each.laddr.port for each in connections if each.status == psutil.CONN_LISTEN}
-    return sum(each.raddr.port in ports for each in connections if each.status == psutil.CONN_ESTABLISHED)
 
 
 def _lives(pid: int) -> bool:
