@@ -2,7 +2,6 @@ import json
 import os
 import signal
 import threading
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,14 +21,6 @@ pytestmark = pytest.mark.law
 @pytest.fixture
 def runs(tmp_path: Path) -> Runs:
     return Runs(tmp_path / "runs")
-
-
-@pytest.fixture
-def lock(runs: Runs) -> Iterator[int]:
-    lock = runs.lock_writer("wo-1")
-    assert lock is not None
-    yield lock
-    os.close(lock)
 
 
 def take(runs: Runs, run_id: str = "run-1", activity_id: str = "5", number: int = 1, at: float = 0.0) -> Lease:
@@ -98,9 +89,10 @@ def test_half_a_line_is_passed_over(runs: Runs) -> None:
     assert take(runs).epoch == 2
 
 
-def test_who_waits_for_the_lock_learns_that_it_is_superseded(runs: Runs, lock: int) -> None:
+def test_who_waits_for_the_lock_learns_that_it_is_superseded(runs: Runs) -> None:
     """An attempt that waits for the lock stops its wait when a later attempt begins."""
-    assert lock
+    lock = runs.lock_writer("wo-1")
+    assert lock is not None
     waiting, refused = take(runs), threading.Event()
 
     def wait() -> None:
@@ -112,6 +104,7 @@ def test_who_waits_for_the_lock_learns_that_it_is_superseded(runs: Runs, lock: i
     thread.start()
     take(runs, number=2)
     thread.join(10)
+    os.close(lock)
     assert refused.is_set()
 
 

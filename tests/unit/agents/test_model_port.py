@@ -220,8 +220,6 @@ def test_the_usual_address_is_asked_with_its_own_name() -> None:
         ("copilot", "COPILOT_GITHUB_TOKEN", {"COPILOT_PROVIDER_BASE_URL": "https://models.example"}),
         ("copilot", "COPILOT_PROVIDER_API_KEY", {}),
         ("opencode", "AZURE_API_KEY", {}),
-        ("opencode", "AWS_BEARER_TOKEN_BEDROCK", {}),
-        ("opencode", "GOOGLE_API_KEY", {}),
         ("opencode", "OPENCODE_CONFIG_CONTENT", {}),
         ("command", "OWN_KEY", {"SEPTET_COMMAND_ENV": "OWN_KEY"}),
     ],

@@ -33,6 +33,10 @@ def ask(first):
     with socket.create_connection(("127.0.0.1", 61128)) as way:
         way.sendall(first.encode() + b"\\r\\n\\r\\n")
         print(way.makefile("rb").read().decode())
+def say_straight(*address):
+    with socket.create_connection(address) as way:
+        way.sendall(b"straight")
+        print(way.makefile("rb").read().decode())
 """
 
 
@@ -103,8 +107,7 @@ def test_a_model_of_ones_own_is_reached_by_its_own_address_and_by_the_proxy(mach
     change = network_with(NamedHost("127.0.0.1", port))
     printed = machine.run(
         f"{_ASK}\nask('GET http://127.0.0.1:{port}/plain?a=b HTTP/1.1\\r\\nProxy-Authorization: x')\n"
-        f"with socket.create_connection(('127.0.0.1', {port})) as way:\n"
-        "    way.sendall(b'straight')\n    print(way.makefile('rb').read().decode())\n"
+        f"say_straight('127.0.0.1', {port})\n"
         f"with socket.create_connection(('127.0.0.1', 61128)) as way:\n"
         f"    way.sendall(b'CONNECT 127.0.0.1:{port} HTTP/1.1\\r\\n\\r\\n')\n    print(way.recv(39).decode())\n"
         "    way.sendall(b'tunnel')\n    print(way.makefile('rb').read().decode())\n",
@@ -123,9 +126,7 @@ def test_a_model_of_ones_own_is_reached_by_its_own_address_and_by_the_proxy(mach
 def test_a_model_of_ones_own_may_be_at_the_loopback_of_ipv6(machine: Machine, port: int) -> None:
     """A model at the loopback of IPv6 answers at its own port and by the proxy."""
     printed = machine.run(
-        f"with socket.create_connection(('::1', {port})) as way:\n"
-        "    way.sendall(b'straight')\n    print(way.makefile('rb').read().decode())\n"
-        f"{_ASK}\nask('GET http://[::1]:{port}/plain HTTP/1.1')",
+        f"{_ASK}\nsay_straight('::1', {port})\nask('GET http://[::1]:{port}/plain HTTP/1.1')",
         network_with(NamedHost("::1", port)),
     )
     assert "heard straight" in printed
@@ -163,10 +164,7 @@ async def guest_at_work(
 @pytest.mark.needs("bubblewrap")
 async def test_a_proxy_that_is_killed_is_replaced_and_the_guest_goes_on(machine: Machine, port: int) -> None:
     """A killed proxy is replaced while the guest runs, and the guest's next connection works."""
-    program = (
-        f"with socket.create_connection(('127.0.0.1', {port})) as way:\n"
-        "    way.sendall(b'straight')\n    print(way.makefile('rb').read().decode())\n"
-    )
+    program = f"{_ASK}\nsay_straight('127.0.0.1', {port})"
     async with guest_at_work(machine, program, network_with(NamedHost("127.0.0.1", port))) as printed:
         first = proxies(machine)
         os.kill(first[0], signal.SIGKILL)
@@ -249,7 +247,6 @@ def proxy_that_lets_through() -> Iterator[tuple[str, list[bytes]]]:
         thread.join()
 
 
-@pytest.mark.needs("bubblewrap")
 @pytest.mark.parametrize("exempt", ["other.example,.named.example", "*"])
 def test_hosts_that_the_worker_asks_straight_are_asked_straight(exempt: str) -> None:
     """Hosts in the worker's `NO_PROXY` are reached without the worker's proxy."""
@@ -267,7 +264,6 @@ def resolving_to(*addresses: str) -> Callable[[str, int], Sequence[str]]:
     return resolver
 
 
-@pytest.mark.needs("bubblewrap")
 @pytest.mark.parametrize("address", ["10.1.2.3", "169.254.169.254", "fd00::1", "127.0.0.1"])
 def test_a_workers_proxy_is_not_asked_for_a_name_that_is_private_here(address: str) -> None:
     """One private address is enough to refuse a name, because the worker's proxy would choose the address."""

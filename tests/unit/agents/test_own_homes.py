@@ -111,8 +111,7 @@ async def test_an_attempt_does_not_wait_without_end_for_a_login_that_another_age
         await own.run_turn(turn_of(own, "wo-2"))
     assert (caught.value.retryable, own.journal) == (True, ["start new"])
     assert not own.runtime.runs.is_held("wo-2")
-    first.cancel()
-    await asyncio.wait([first])
+    await dropped(first)
 
 
 async def test_a_session_goes_on_over_the_upgrade_and_without_a_sandbox(own: Lab) -> None:

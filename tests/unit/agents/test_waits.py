@@ -39,14 +39,6 @@ def test_a_time_that_a_cli_names_is_waited_for_and_no_longer(
     assert failure.retry_after_seconds == seconds
 
 
-def test_a_moment_in_milliseconds_is_understood_as_such() -> None:
-    """A time in milliseconds is understood, because a CLI's next release may change the unit."""
-    moment, seconds = (ENDED.timestamp() + 31 * 24 * HOUR) * 1000, 31 * 24 * HOUR + 5.0
-    beside = with_ending(Outcome(ended="ok"), api_ending(classify(429, ""), "", resets_at=moment), END)
-    assert beside.retry_after_seconds == seconds
-    assert limited(None, f"usage limit reached|{int(moment)}", None).retry_after_seconds == seconds
-
-
 def test_a_busy_model_is_not_waited_for_until_a_usage_limit_ends() -> None:
     """The end of an earlier usage limit does not lengthen the wait for a busy model."""
     outcome = limited(529, "Overloaded", 14_400.0)

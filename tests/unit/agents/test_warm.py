@@ -265,8 +265,7 @@ async def test_the_next_attempt_adopts_a_warm_turn(lab: Lab) -> None:
 async def test_a_warm_turn_that_ended_unseen_is_read(lab: Lab) -> None:
     """The outcome of a turn that ended without an attempt is read from disk, and the process waits on."""
     first, attempt, run = await in_second_turn(lab)
-    attempt.cancel()
-    await asyncio.wait([attempt])
+    await dropped(attempt)
     lab.let_go()
     await wait_until(run.exit)
     second = await lab.run_turn(lab.warm_turn(2, session_of(first)))
@@ -277,8 +276,7 @@ async def test_a_warm_turn_that_ended_unseen_is_read(lab: Lab) -> None:
 async def test_a_turn_that_was_reset_begins_a_new_session(lab: Lab) -> None:
     """A reset turn begins a new session, because the old one remembers work that the worktree lost."""
     first, attempt, run = await in_second_turn(lab)
-    attempt.cancel()
-    await asyncio.wait([attempt])
+    await dropped(attempt)
     lab.runtime.runs.set_aside("wo-1", lab.warm_turn(2).key)
     lab.let_go()
     second = await lab.run_turn(lab.warm_turn(2, session_of(first)))

@@ -79,15 +79,6 @@ def test_reasons_name_the_field_and_never_the_value() -> None:
     assert reason == "The JSON cannot be used: issue_class: Input should be '/bug', '/feature' or '/chore'."
 
 
-def test_the_last_reasons_are_kept() -> None:
-    """The reasons of the last five values are kept, each once."""
-    text = " ".join(f'{{"wrong{number}": 0}}' for number in range(20))
-    kept = reasons(ClassifyIssueAnswer, text)
-    assert all(f"wrong{number}" in reason for number, reason in enumerate(kept, 15))
-    assert len(kept) == 5
-    assert len(reasons(ClassifyIssueAnswer, '{"a": 0} ' * 20)) == 1
-
-
 def test_reasons_are_bounded_and_printable() -> None:
     """A reason has at most 300 characters and no control character."""
     (reason,) = reasons(ClassifyIssueAnswer, json.dumps({"\x1b[31m" + "k" * 10_000: 0}))
@@ -114,15 +105,3 @@ def test_a_text_full_of_json_is_refused() -> None:
     filler = "[1] " * (MAX_VALUES - 1)
     assert read(filler + BUG_JSON).parsed_by == "embedded"
     assert "more than 1000 JSON values" in reasons(ClassifyIssueAnswer, "[1] " + filler + BUG_JSON)[0]
-
-
-def test_a_mend_is_told() -> None:
-    """A warning names each kind of repaired slip."""
-    (warning,) = read("{'issue_class': '/bug', /* sic */}").warnings
-    assert warning == "Mended in the answer: single quotes, comment, trailing comma."
-
-
-def test_the_better_rung_of_equal_answers_is_recorded() -> None:
-    """The most trusted rung among equal answers is recorded, without a warning about repairs."""
-    answer = read(f"{{'issue_class': '/bug'}}\n{BUG_JSON}\n```json\n{BUG_JSON}\n```")
-    assert (answer.parsed_by, answer.warnings) == ("fence", ())
