@@ -59,3 +59,12 @@ def test_a_run_prints_claudes_events_and_ends_as_claudes_does(
     assert [key in ran.result for key in places] == [key in last for key in places]
     assert ran.code == int((RECORDINGS / f"{recording}.exit").read_text())
     assert next(iter(ran.result)) != "type", "a reader of line beginnings fails as with claude"
+
+
+def test_usage_is_the_sum_of_the_turns_and_cost_grows_with_the_session(agent: ScriptedAgent) -> None:
+    """The usage counts the run, and the cost counts the whole session."""
+    scenario = {"cost_usd": 0.25, "tokens": {"input_tokens": 5}}
+    first = agent.run("# classify_issue\n\nx", scenario=scenario)
+    second = agent.run("go on", "--resume", first.session, scenario=scenario)
+    told = [(ran.result["usage"]["input_tokens"], ran.result["total_cost_usd"]) for ran in (first, second)]
+    assert told == [(10, 0.5), (10, 1.0)]
