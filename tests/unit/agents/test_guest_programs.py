@@ -50,43 +50,25 @@ def desk(tmp_path: Path) -> Desk:
 
 
 @pytest.mark.needs("bubblewrap")
-def test_a_program_of_the_home_is_told_with_the_setting_that_shows_it(desk: Desk) -> None:
-    """The message names the program's path; with the setting of the remedy, guests find and run the program."""
-    assert desk.missing("sh", "/usr/bin/env", "./own.sh", ".venv/bin/pytest") == []
-    ((message, remedy),) = desk.missing("sh", "mytool", "mytool")
-    assert f"Check `mytool` is {desk.home}/bin/mytool on this machine" in message
-    assert 'SEPTET_GUEST_PATHS="~/bin/mytool"' in remedy
-    shown = desk.with_setting(remedy)
-    assert desk.missing("mytool", sandbox=shown) == []
-    assert desk.run("mytool", sandbox=shown) == "it runs\n"
-    assert "No such file" in desk.run("mytool")
-
-
-@pytest.mark.needs("bubblewrap")
-def test_a_remedy_keeps_the_paths_that_the_worker_names(desk: Desk) -> None:
-    """The remedy's setting keeps the paths of the worker's setting, so that a user can copy it as it is."""
-    named = parse_named_paths(("~/cache:rw", "/opt"), desk.home)
-    ((_, remedy),) = desk.missing("mytool", sandbox=replace(desk.sandbox, world=World(desk.home, named)))
-    assert f'SEPTET_GUEST_PATHS="{desk.home}/cache:rw,/opt,~/bin/mytool"' in remedy
-
-
-@pytest.mark.needs("bubblewrap")
 def test_a_program_that_is_a_part_of_something_is_shown_with_it(desk: Desk) -> None:
-    """For a program of pipx the remedy names the link on PATH and its virtual environment, and nothing else."""
+    """For a program of pipx the remedy adds the link on PATH and its virtual environment to the worker's paths."""
     place = desk.home / ".local" / "share" / "pipx" / "venvs" / "tool"
     write_program(place / "bin" / "tool", f"#!/bin/sh\ncat {place}/words\n")
     (place / "pyvenv.cfg").touch()
     (place / "words").write_text("its own words\n", encoding="utf-8")
     (desk.home / ".local" / "bin").mkdir()
     (desk.home / ".local" / "bin" / "tool").symlink_to(place / "bin" / "tool")
-    ((_, remedy),) = desk.missing("tool")
-    assert 'SEPTET_GUEST_PATHS="~/.local/bin/tool,~/.local/share/pipx/venvs/tool"' in remedy
+    named = parse_named_paths(("~/cache:rw", "/opt"), desk.home)
+    ((_, remedy),) = desk.missing("tool", "tool", sandbox=replace(desk.sandbox, world=World(desk.home, named)))
+    own = f"{desk.home}/cache:rw,/opt"
+    assert f'SEPTET_GUEST_PATHS="{own},~/.local/bin/tool,~/.local/share/pipx/venvs/tool"' in remedy
     assert "its own words" in desk.run("tool", sandbox=desk.with_setting(remedy))
 
 
 def test_a_program_that_is_nowhere_is_told_without_a_setting(desk: Desk) -> None:
-    """With or without a sandbox, the message about a program that does not exist names no setting."""
+    """The message about a program that does not exist names no setting; nothing of the system or the repository is missing."""
     for sandbox in (desk.sandbox, Sandbox()):
         (_, first), (_, second) = desk.missing("no-such-program", "/no/such/program", sandbox=sandbox)
         assert "GUEST_PATHS" not in first + second
     assert desk.missing("mytool", sandbox=Sandbox()) == []
+    assert desk.missing("sh", "/usr/bin/env", "./own.sh", ".venv/bin/pytest") == []
