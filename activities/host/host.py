@@ -168,7 +168,7 @@ class Host:
         return f"{self.task_queue}{CONTROL}"
 
     def pass_on_if_full(self) -> None:
-        """Raise if this host is full, so that another host gets the task.
+        """Raise if this host is full, so that another host gets the task; activities for any host call this first.
 
         Raises:
             HostFullError: This host has no free slot; another host may take the next attempt.

@@ -230,7 +230,7 @@ def terms_of(settings: Settings) -> Terms:
 
 
 async def find_owner(client: Client, place_id: str) -> Owner:
-    """Return a workspace's owner; the owner counts as running while its work order, round or pipeline runs."""
+    """Return a workspace's owner: running while work order or pipeline runs, or the pull request is followed."""
     own, pipeline_id = await _describe_workflow(client, place_id), pipeline_of(place_id)
     if own.status != "running" and pipeline_id is None and await _is_followed(client, place_id):
         return Owner("running")

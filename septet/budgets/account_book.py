@@ -98,7 +98,7 @@ class AccountBook:
         self._count(call.key, call.used)
 
     def note_time(self) -> None:
-        """After a pause, let `take_callers` look for room again: work orders that it returned may have ended."""
+        """After a wait without messages, let `take_callers` look for room: its last callers may have ended."""
         self._is_room_new = True
 
     def find_mistake(self, call: LimitCall) -> tuple[str, str]:

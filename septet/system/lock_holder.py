@@ -67,7 +67,7 @@ def find_lock_owner(locks: list[Path], folders: list[Path]) -> psutil.Process | 
 
 
 def _works(process: psutil.Process, locks: list[Path], folders: list[Path]) -> bool:
-    """Return whether a process has one of `locks` open, or is a git in one of `folders`; false if unreadable."""
+    """Return whether a living, readable process has one of `locks` open, or is a git in one of `folders`."""
     try:
         if process.status() == psutil.STATUS_ZOMBIE:
             return False

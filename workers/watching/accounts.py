@@ -224,7 +224,7 @@ class SharedForgePauses:
         self._answer(self.accounts.note_pause(_login(budget), pause))
 
     def _answer(self, call: Coroutine[Any, Any, T]) -> T | None:
-        """Return the server's answer; `None` if the server does not answer in time."""
+        """Return the server's answer; `None` without an answer: each host then finds used-up limits itself."""
         if threading.get_ident() == self._loop_thread or time.monotonic() < self._asks_again_at:
             call.close()
             return None

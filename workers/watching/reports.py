@@ -179,7 +179,7 @@ class LeftTurns:
         return turns
 
     async def _tell(self, place_id: str, turn: HeldTurn) -> bool:
-        """Report a turn's use to its budget accounts; return false, and do nothing, if the lock is held."""
+        """Report a turn's use to its accounts, under the writer's lock; if the lock is held, only return false."""
         lock = await asyncio.to_thread(self.host.runs.lock_writer, place_id)
         if lock is None:
             return False

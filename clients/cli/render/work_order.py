@@ -42,7 +42,7 @@ STYLE_OF = {
 
 
 def show_task(task: Task, running: str = "", waits: str | None = None, *, with_error: bool = True) -> None:
-    """Print a work order with its steps, its outcome, and the awaited decision `waits`."""
+    """Print a work order with its steps, its outcome, and what the work order waits for (`waits`)."""
     out = console()
     out.print(task_view(task, running))
     lines = end_lines(task, with_error=with_error)
@@ -57,7 +57,7 @@ def tokens_text(task: Task, tokens: int) -> str:
 
 
 def start_line(task: Task, verb: str) -> Text:
-    """Return the line on a new work order: its id, `verb` (such as `started`), issue and title."""
+    """Return the line on a started or continued work order: its id, `verb` (like `started`), issue and title."""
     facts = "  ".join(part for part in (issue_of(task), cut_to_line(task.title, LONGEST_CELL)) if part)
     return Text.assemble((task.id, "bold"), f" {verb}", f": {facts}" if facts else "")
 

@@ -108,7 +108,7 @@ def _with_tools(ending: Ending, tools: tuple[str, ...]) -> Ending:
 
 
 def _with_wait(ending: Ending, ended_at: float | None) -> Ending:
-    """Add the wait until a usage limit's reset to `ending`, if an API error ended the run and names the time.
+    """Return `ending`, with the wait until a limit's reset if an API error ended the run and names the time.
 
     A reset more than `LONGEST_PAUSE_SECONDS` after the run's end is ignored.
     """
@@ -155,7 +155,7 @@ def without_result(
 ) -> Ending:
     """Return the ending of a run that has no result, or whose result does not count.
 
-    `spoke`: the agent printed output. `unknown_session` matches the CLI's refusal of an unknown session.
+    `spoke`: stdout had an event or text. `unknown_session` matches the CLI's refusal of an unknown session.
     """
     lines = [line for line in stderr.splitlines() if not _NOISE.search(line)]
     words = ("\n".join(lines).strip() or stderr.strip())[-600:]
@@ -226,7 +226,7 @@ def _by_api(stderr: str, *, spoke: bool) -> Ending | None:
     """Return the ending for a usage limit, billing error or refusal that stderr shows; otherwise `None`.
 
     Lines of stderr may come from tools. A line about a usage limit therefore counts only if it names the
-    limit's end, or if it is an error and the agent has printed no output.
+    limit's end, or if it is an error and stdout had no event.
     """
     for line in map(str.strip, reversed(stderr.splitlines())):
         error = classify(None, line)

@@ -52,7 +52,7 @@ class PullRequestPolls:
     def state(self, key: str, forge: Forge, number: int, commit: str = "") -> PullRequestState:
         """Return whether a pull request of the repository `key` is open, merged or closed.
 
-        This reads further pages of the list if needed. A pull request on no page needs a separate request, with
+        This reads further pages of the list if needed. A pull request on no page needs one separate request, with
         `commit` as in `Forge.pull_request`.
 
         Raises:

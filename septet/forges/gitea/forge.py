@@ -196,7 +196,7 @@ class GiteaForge(RestForge):
         return label in issue.labels
 
     def with_comments(self, client: "ApiClient", number: int, answer: IssueAnswer) -> Issue:
-        """Return an issue with the newest comments that fit into `ISSUE_LIMIT_BYTES`, and their authors' roles."""
+        """Return an issue with its newest comments and their authors' roles; see `RestForge.with_comments`."""
         found = self.read_comments(client, f"issues/{number}") if answer.comments else ()
         issue = bounded_issue(answer.issue(tuple(each.comment() for each in found)))
         standings = self._standings(client, issue.comments)

@@ -97,8 +97,8 @@ def stage(place: Place, dirt: Dirt) -> Git:
 def _with_staged(place: Place, head: Head) -> tuple[Git, tuple[bytes, ...]]:
     """Return Septet's view of the worktree with what the agent staged, and the agent's unmerged paths.
 
-    Of the agent's index, only added and removed paths count: an ignored file may be added, and a file that is now
-    ignored removed. All else is read from the worktree. Flags, which could hide changes, do not count.
+    Of the agent's index, only added paths (an ignored file, a submodule) and removed paths (a file that is now
+    ignored) count. All else is read from the worktree. Flags, which could hide changes, do not count.
     """
     git, content = view_git(place), touched_index(place)
     if content is None:

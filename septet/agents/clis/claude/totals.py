@@ -162,7 +162,7 @@ class StreamTotals:
             self._words.append(block.text.copy())
 
     def _count(self, message_id: str, now: Counts, before: Counts) -> None:
-        """In the totals, replace a message's earlier counts `before` by `now`, the counts of the latest event."""
+        """Replace a message's earlier counts `before` in the totals by `now`, the counts of its latest event."""
         self._spent = tuple(spent + new - old for spent, new, old in zip(self._spent, now, before, strict=True))
         self._recent[message_id] = now
         if len(self._recent) > _MESSAGES_REMEMBERED:
