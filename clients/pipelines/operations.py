@@ -136,7 +136,7 @@ class PipelineOperations:
         return reply.model_copy(update={"estimate": await self.estimate_rest(reply.pipeline)})
 
     async def estimate_rest(self, view: PipelineView) -> Estimate | None:
-        """Return the estimated cost of a pipeline's open issues; `None` without these, or if it ended or is stuck."""
+        """Return the estimated cost of a pipeline's open issues; `None` without these, or if closed or stuck."""
         work = work_ahead(view.issues)
         if not work or view.closed_at is not None or view.stuck:
             return None
