@@ -27,13 +27,6 @@ def test_a_line_is_broken_between_words(text: str, width: int, lines: list[str])
     assert wrap(text, width).split("\n") == lines
 
 
-def test_what_follows_is_indented() -> None:
-    """Further lines are indented below a fact's first word."""
-    assert wrap("name  one two three", 12, 6) == "name  one\n      two\n      three"
-    assert wrap("ok      name: it is there", 18, 8) == "ok      name: it\n        is there"
-    assert wrap("url    https://example.org/pull", 20, 7) == "url    https://example.org/pull"
-
-
 @pytest.mark.parametrize("width", [60, 80, 100])
 def test_what_is_printed_to_a_terminal_is_broken_between_words(width: int) -> None:
     """Printed lines fit the width, keep their colours, and are indented below a fact's first word."""

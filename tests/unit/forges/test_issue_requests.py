@@ -6,12 +6,15 @@ from typing import Final
 
 import pytest
 from fakes.forges.connecting import connected
+from fakes.forges.github_graphql import github_schema
 from fakes.forges.state import ForgeFake
+from graphql import parse, validate
 
 from activities.host.frozen_inputs import read_issue
 from septet.contracts.order import IssueRequest, text_sha256
 from septet.contracts.workspace import OpenWorkspace
 from septet.errors import IssueChangedError, NotFoundError
+from septet.forges.github.answers import HISTORY, VIEWER
 from septet.forges.issue_history import RequestCheck, RequestReader, TellingForge, Writers
 from septet.settings import Settings
 from septet.system.text import timestamp
@@ -55,6 +58,11 @@ def delivered(fake: ForgeFake, number: int, by: str = "ada", minutes: float = 0.
     issue = fake.issues[number]
     came_at = timestamp(SET_AT + timedelta(minutes=minutes))
     return IssueRequest(by=by, at=came_at, text_sha256=text_sha256(issue.title, issue.body))
+
+
+def test_what_is_asked_of_github_is_what_its_schema_takes() -> None:
+    """The fields, arguments and types of the GraphQL queries follow GitHub's published schema."""
+    assert [validate(github_schema(), parse(document)) for document in (HISTORY, VIEWER)] == [[], []]
 
 
 def test_a_label_of_a_writer_counts_for_the_text_that_stands_there(

@@ -167,6 +167,7 @@ def test_a_push_that_is_read_counts_once(taken: Taken) -> None:
     record_step(CALL, waits, taken.recorder)
     record_step(CALL.model_copy(update={"settles": "build_plan-1"}), goes_on, taken.recorder)
     assert taken["septet_steps build_plan claude done"] == 1
+    assert taken["septet_recoveries build_plan claude resume"] == 1
     assert taken["septet_agent_starts build_plan claude"] == 2
     assert "septet_steps build_plan claude unproven" not in taken
 
