@@ -184,8 +184,6 @@ def test_a_file_is_read_as_of_the_base(place: Place, write: Write, origin: Origi
     origin.push({"README.md": "changed by others"})
 
     assert read_base_file(place, "README.md") == b"# Sample\n"
-    assert read_base_file(place, "none.md") is None
-    assert read_base_file(place, "src") is None
     assert read_base_file(place, "README.md\nREADME.md") is None
     assert read_base_files(place, ["src", "no ne.md", "README.md", "x missing", "README.md/x"]) == {
         "README.md": b"# Sample\n"

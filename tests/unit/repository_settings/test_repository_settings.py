@@ -49,8 +49,9 @@ def test_every_setting_is_read() -> None:
 def test_a_step_has_the_model_of_whoever_comes_first(first: int) -> None:
     """A model comes from the first of order's step, repository's step, order, repository and worker."""
     order_step, repository_step, order, repository, worker = (None,) * first + NAMERS[first:]
-    steps = {Step.IMPLEMENT_PLAN: StepSettings(model=repository_step)}
-    settings = RepositorySettings(model=repository, steps=steps)
+    settings = RepositorySettings(
+        model=repository, steps={Step.IMPLEMENT_PLAN: StepSettings(model=repository_step)}
+    )
     found = settings.model_for(Step.IMPLEMENT_PLAN, order, StepSettings(model=order_step), worker)
     assert found == NAMERS[first]
 
