@@ -2,6 +2,7 @@
 
 import os
 import re
+import time
 from collections.abc import Collection, Hashable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -129,6 +130,13 @@ class Run:
             return _read_whole(f"{self.folder}/exit.json", ExitRecord)
         except (FileNotFoundError, msgspec.MsgspecError):
             return None
+
+    def await_exit(self, within_seconds: float) -> ExitRecord | None:
+        """Return the record of the run's end; wait for it while the supervisor lives, up to `within_seconds`."""
+        bound = time.monotonic() + within_seconds
+        while self.exit() is None and self.lives() and time.monotonic() < bound:
+            time.sleep(0.02)
+        return self.exit()
 
     def drop_unstarted(self) -> None:
         """Delete the folder if no supervisor has taken over the run."""

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -47,15 +46,12 @@ def finalize_run(run: Run, within_seconds: float = _RECORD_SECONDS) -> None:
         WorkspaceBusyError: The run's supervisor lives, and has not written the record within `within_seconds`.
         AgentCrashedError: The runner, which has to kill the leftover processes, does not answer.
     """
-    bound = time.monotonic() + within_seconds
-    while run.exit() is None and run.lives():
-        if time.monotonic() > bound:
-            raise WorkspaceBusyError(
-                f"The supervisor of {run.folder} has not written yet how its agent ended.",
-                remedy=f"Wait for its disk, or kill the supervisor that {run.folder / 'lock'} names.",
-                retry_after_seconds=5.0,
-            )
-        time.sleep(0.02)
+    if run.await_exit(within_seconds) is None and run.lives():
+        raise WorkspaceBusyError(
+            f"The supervisor of {run.folder} has not written yet how its agent ended.",
+            remedy=f"Wait for its disk, or kill the supervisor that {run.folder / 'lock'} names.",
+            retry_after_seconds=5.0,
+        )
     if run.exit() is None:
         if run.runner is not None:
             await_sweep(run.runner.parent)

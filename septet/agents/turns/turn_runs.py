@@ -143,8 +143,8 @@ class TurnRuns:
         """
         runs = self.paid_runs()
         for run in runs:
-            if run.exit() is None:
-                finalize_run(run, _RECORD_SECONDS)
+            if run.await_exit(_RECORD_SECONDS) is None:
+                finalize_run(run, within_seconds=0.0)
             if read_usage(run) is None:
                 self._read(run, [run])
         return runs
