@@ -164,6 +164,12 @@ async def test_a_failure_with_details_that_are_not_ours_is_told_all_the_same(lin
     assert "the forge is on fire" in str(failure)
 
 
+async def test_a_circle_that_no_client_has_seen_closes_it_at_once(line: Line) -> None:
+    """Temporal's own command line starts a pipeline unchecked: the pipeline fails, and its failure names the circle."""
+    failure = await failure_of(await line.start(after("x", "y"), after("y", "x")))
+    assert "x → y → x" in str(failure)
+
+
 async def test_an_issue_that_a_person_holds_back_does_not_keep_later_ones_waiting(client: Client) -> None:
     """When the other issues of its run are done, later issues begin; after a move back the issue gets its turn."""
     async with line_of(client, ShortPipeline) as line:

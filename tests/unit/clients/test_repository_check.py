@@ -47,6 +47,13 @@ def test_settings_that_are_not_at_the_base_are_named(settings: Settings, origin:
     assert "differs from that of main" in next(repository_findings(str(checkout), settings))[1]
 
 
+def test_a_command_that_lacks_what_its_step_needs_is_warned_of(settings: Settings, origin: Origin) -> None:
+    """The warning's remedy names the command's file."""
+    origin.push({".septet/commands/implement_plan.md": "# implement_plan\n\nDo something.\n"})
+    found = repository_findings(str(origin.bare), settings)
+    assert any(status == "warning" and "implement_plan.md" in remedy for status, _, remedy in found)
+
+
 def test_a_file_that_no_step_reads_is_warned_of(settings: Settings, origin: Origin) -> None:
     """A misspelt command's warning names the right one; a README is allowed."""
     files = {
