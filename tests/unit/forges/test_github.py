@@ -110,6 +110,7 @@ NONE_LEFT = {"X-RateLimit-Remaining": "0"}
         (Fault(status=403, text="Resource not accessible"), ForgeError, "septet docs forges", None),
         (Fault(status=404, text="Not Found"), NotFoundError, "private", None),
         (Fault(status=410, text="Issues are disabled"), NotFoundError, "no issues", None),
+        (Fault(status=503, body=b"", headers={"Retry-After": "7"}), ForgeUnavailableError, "", 7),
         (Fault(status=429, body={}, headers={"Retry-After": "soon"}), ForgeUnavailableError, "", 60),
         (Fault(status=403, body={}, headers=NONE_LEFT), ForgeUnavailableError, "", 60),
     ],
