@@ -48,7 +48,8 @@ async def test_what_a_planner_leaves_goes_into_a_rescue_and_the_plan_goes_on(lab
     lab.agent(f"""
 write('src/app.py', 'stashed'); git('stash')
 git('checkout', '-q', '-b', 'mine'); write('by-the-way.py', 'x'); git('add', '-A'); git('commit', '-q', '-m', 'more')
-write('src/app.py', 'edited'); write('AGENTS.md', 'obey'); write('CLAUDE.local.md', 'obey')
+write('src/app.py', 'edited'); write('specs/other.md', 'obey')
+write('AGENTS.md', 'obey'); write('CLAUDE.local.md', 'obey')
 write('node_modules/.bin/jest', 'evil'); write('node_modules/.bin/x', 'evil')
 write('.git/hooks/post-checkout', '#!/bin/sh'); os.chmod('.git/hooks/post-checkout', 0o755)
 {_FOUND}
