@@ -184,7 +184,7 @@ def _folder_of_tests(folder: Path) -> str | None:
 
 
 def _discover(folder: Path, tests: str) -> tuple[str, ...]:
-    """Return the arguments for unittest; they name the folder `tests` only if `tests` is not a package."""
+    """Return Python's arguments for unittest; they name the folder `tests` only if it is not a package."""
     is_package = tests == "." or (folder / tests / "__init__.py").is_file()
     return ("-m", "unittest", "discover", *(() if is_package else ("-s", tests)))
 

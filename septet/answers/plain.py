@@ -186,7 +186,7 @@ _REF: Final = re.compile(r"(?:refs/heads/|refs/remotes/[^/]+/|remotes/[^/]+/|hea
 
 
 def bare_values(dressed: str) -> tuple[str, ...]:
-    """Return a quoted value without its quotes, or a link's label and address; empty for any other text."""
+    """Return a text without its quotes or emphasis, or a link's label and address; empty for a bare text."""
     value = unwrap(dressed)
     link = _LINK.fullmatch(value)
     parts = (unwrap(link["text"]), unwrap(link["target"])) if link else (value,)

@@ -44,7 +44,7 @@ def pieces_of(text: str) -> list[Piece]:
 
 
 def _regions(text: str) -> Iterator[tuple[str, str]]:
-    """Yield each part of a Markdown text with its kind: `code`, `words` (code may be inline) or `rest` (plain)."""
+    """Yield each part of a Markdown text with its kind: `code`, `words` (code may be inline) or `rest`."""
     lines = re.split(r"(?<=\n)", text)
     kinds = _kinds(text)
     number = 0

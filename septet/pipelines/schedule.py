@@ -49,7 +49,7 @@ def next_to_execute(issues: Mapping[str, IssueState], passed_over: Collection[st
 
 
 def find_doomed(issues: Mapping[str, IssueState], to_skip: Collection[str]) -> list[tuple[IssueState, str]]:
-    """Return the issues not in `to_skip` that have a failed or skipped dependency, each with this dependency."""
+    """Return waiting or planned issues that can no longer succeed, each with the dependency that prevents it."""
     failures = CLOSED - {IssueStatus.COMPLETED}
     return [
         (issue, before)

@@ -154,7 +154,7 @@ def serving_options(settings: Settings) -> dict[str, Any]:
 
 
 def _sandbox(refuses_unsealed: bool, runner: WorkflowRunner | None) -> WorkflowRunner:
-    """Return the SDK's sandbox for workflows; if `runner` is not the SDK's sandbox, return `runner` unchanged."""
+    """Return the SDK's sandbox with our modules passed through; return a `runner` of another kind unchanged."""
     if runner is not None and not isinstance(runner, SandboxedWorkflowRunner):
         return runner
     restrictions = SandboxRestrictions.default.with_passthrough_modules(*_PASSED_THROUGH)

@@ -194,7 +194,7 @@ class StepTaker:
     async def _carry_out(self, call: AnyStepCall, start: Callable[[AnyStepCall], Running]) -> StepResult:
         """Run a call's activity on the workspace's host; if a budget is spent, wait for room and continue.
 
-        The result includes the tokens and dollars of the step's earlier activities.
+        The use and the time of the step's earlier activities are added; a finalizer's result has them already.
         """
         while True:
             self._gate.close()

@@ -72,7 +72,7 @@ class StagedFiles:
                 self.sources.append((source, BINDINGS[option]))
 
     def place_program(self, program: str) -> str:
-        """Return `program`, or the mapped path of a bubblewrap in a Python package closed to the user."""
+        """Return `program`; for a Python package's bubblewrap outside of `SEEN_BY_ALL`, return its mapped path."""
         packages = program.removesuffix(BUNDLED)
         if packages == program or is_below(program, SEEN_BY_ALL):
             return program

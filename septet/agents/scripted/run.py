@@ -137,11 +137,11 @@ class ScriptedRun:
         signal.signal(signal.SIGTERM, end)
 
     def begin_work(self) -> None:
-        """Before the edits, wait for half of the script's delay."""
+        """Wait for half of the script's delay, before the edits."""
         self.keep_busy(self.script.delay_seconds / 2)
 
     def end_work(self) -> None:
-        """After the edits, wait for half of the script's delay."""
+        """Wait for half of the script's delay, after the edits."""
         self.keep_busy(self.script.delay_seconds / 2)
 
     def keep_busy(self, seconds: float) -> None:

@@ -207,7 +207,7 @@ class Supervisor(AgentProcess):
             self.signal_group(signal.SIGCONT)
 
     def await_background(self) -> None:
-        """If an agent without a sandbox has succeeded, wait briefly for its background processes."""
+        """Wait briefly for the background processes of an unconfined agent that has succeeded."""
         bound = time.monotonic() + BACKGROUND_SECONDS
         waits = self.status == 0 and not (self.cause or self.order.confined)
         while waits and self.reap() and has_others(self.proxy) and (left := bound - time.monotonic()) > 0:

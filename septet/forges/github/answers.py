@@ -172,7 +172,7 @@ class _Actor(Foreign):
 
     @property
     def account(self) -> str:
-        """The account's name; like the REST API, it ends with `[bot]` for a bot."""
+        """The account's name; as in the REST API, a bot's name ends with `[bot]`."""
         return f"{self.login}{BOT}" if self.kind == "Bot" and not self.login.endswith(BOT) else self.login
 
 

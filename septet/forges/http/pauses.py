@@ -185,7 +185,7 @@ class ForgePatience:
         return True
 
     def wait_unnamed(self, seconds: float) -> bool:
-        """After a refusal that named no time, wait as `wait` does; each repetition waits twice as long."""
+        """Wait, as `wait` does, after a refusal that named no time; each repetition waits twice as long."""
         waited = self.wait(seconds * 2**self.refusals)
         self.refusals += waited
         return waited

@@ -129,7 +129,7 @@ def _known_tip(vault: Git, ref: CheckpointRef) -> str | None:
 
 
 def _after_another_push(vault: Git, ref: CheckpointRef, host: str) -> str | None:
-    """After a refused push, return the remote's last commit, if any; raise if another host wrote this commit."""
+    """Return the remote's last commit, if any, after a refused push; raise if another host wrote this commit."""
     if ref.tip(vault) is None:
         return None
     tip = ref.fetch(vault)

@@ -235,7 +235,7 @@ def share_guard(guard: Path | None) -> Iterator[tuple[int, ...]]:
 
 
 def clear_unguarded_locks(git_dir: Path) -> None:
-    """If no process of Septet holds the guard of a repository, delete the repository's stale lock files.
+    """Delete a repository's stale lock files, unless a process of Septet holds the repository's guard.
 
     Raises:
         GitBusyError: A living process that does not use the guard may hold a lock file.

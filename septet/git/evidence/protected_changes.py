@@ -85,7 +85,7 @@ def protected_changes(
 
 
 def _reason(paths: ProtectedPaths, path: str, entry: _Entry, links: Mapping[str, str]) -> str | None:
-    """Return an empty text if `path` is protected, `a symlink to TARGET` if TARGET is protected, else `None`."""
+    """Return an empty text if `path` itself counts, `a symlink to TARGET` if TARGET counts, else `None`."""
     if paths.cover(path):
         return ""
     if paths.lead_through(path) and {entry.mode, entry.old_mode} & set(_NO_FOLDERS):

@@ -56,7 +56,7 @@ def set_aside(place: Place, paths: Iterable[bytes]) -> None:
 
 
 def without_heavy(want: Mapping[bytes, Item], left_out: Mapping[bytes, str]) -> dict[bytes, Item]:
-    """Return `want` (the content to restore) without ignored files that the snapshot left out as too large."""
+    """Return `want`, the content to restore, without ignored paths of `left_out` over the limit: these stay."""
     heavy = {path for path, reason in left_out.items() if reason == OVER_LIMIT}
     return {
         path: item

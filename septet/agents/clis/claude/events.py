@@ -77,7 +77,7 @@ class BackgroundTasks:
     def missing_work(self, *, ended_by_itself: bool) -> str:
         """Return the names of the tasks that the CLI has stopped or left open; open shell commands are left out.
 
-        If the CLI was killed (`ended_by_itself` is false), stopped shell commands are left out too.
+        If the CLI has not `ended_by_itself`, stopped shell commands are left out too.
         """
         stopped = (task for task in self._stopped.values() if ended_by_itself or task.kind != _COMMAND)
         return _names((*stopped, *(task for task in self._open.values() if task.kind != _COMMAND)))
