@@ -13,7 +13,6 @@ pytestmark = pytest.mark.recovery
 
 
 def tree(folder: Path) -> dict[str, tuple[int, bytes]]:
-    """Return permission bits and bytes of each entry below a folder except `.git`."""
     found = {}
     for path in sorted(folder.rglob("*")):
         if ".git" in path.relative_to(folder).parts[:1]:

@@ -148,7 +148,6 @@ def test_the_words_of_a_conflict_choose_nothing(followed: Followed) -> None:
 
 
 def commit_file(bare: Path, branch: str, path: str, content: str) -> str:
-    """Commit a file to a branch of the forge's repository, as a person does, and return the commit."""
     ref = f"refs/heads/{branch}"
     with_index = {"GIT_INDEX_FILE": str(bare / "index-of-a-person")}
     blob = git(bare, "hash-object", "-w", "--stdin", stdin=content.encode())

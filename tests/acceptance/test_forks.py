@@ -54,7 +54,6 @@ def _host(stack: ExitStack, kind: type[ForgeFake], root: Path) -> Hosted:
 
 @pytest.fixture(scope="module")
 def working(served: Septet, forges: dict[str, Hosted], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
-    """A host whose worker knows the forges, and pushes its work for them to a fork."""
     host = Host.beside(served, tmp_path_factory.mktemp("forks"))
     extra = {"SEPTET_FORKS": ", ".join(f"{each.fake.host}/{UPSTREAM}={FORK}" for each in forges.values())}
     for hosted in forges.values():

@@ -81,7 +81,6 @@ LANES: list[Callable[..., Any]] = [read_issues, enter_lane, note_results, write_
 
 
 def start_pipelines(septet: Septet, origin: Origin, gate: Path) -> None:
-    """Start a pipeline that fails at once, and a pipeline whose planner waits."""
     assert (
         septet("pipeline", "--repo", origin.bare, "--label", "nobody-has-it", "--id", "pl-failed", "--wait").code
         == 1

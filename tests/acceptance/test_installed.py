@@ -23,7 +23,6 @@ WITHIN_SECONDS = 90
 
 
 def build(kind: str, folder: Path) -> Path:
-    """Build a wheel or a source archive from a copy of the project, and return it."""
     for package in PACKAGES:
         shutil.copytree(ROOT / package, folder / package, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "README.md", "LICENSE"):
@@ -34,7 +33,6 @@ def build(kind: str, folder: Path) -> Path:
 
 
 def install(archive: Path, folder: Path) -> Path:
-    """Install an archive into an empty environment and return its `septet`."""
     venv.create(folder, with_pip=False, symlinks=True)
     python = folder / "bin" / "python"
     where = [str(python), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]

@@ -24,7 +24,6 @@ def issue(origin: Origin, order: str, **more: Any) -> dict[str, Any]:
 
 
 def answered(decision: str, feedback: str = "") -> dict[str, Any]:
-    """Return a client's answer after a person has filled in the form."""
     return {"action": "accept", "content": {"decision": decision, "feedback": feedback}}
 
 

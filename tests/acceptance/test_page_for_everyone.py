@@ -79,7 +79,6 @@ def failed_pipeline(served: Septet, axed: Origin, tmp_path_factory: pytest.TempP
 
 @pytest.fixture(scope="session")
 def scene(served: Septet, axed: Origin, done: dict[str, Any], gate: str, failed_pipeline: str) -> Iterator[Septet]:
-    """A machine with a work order in every state, and a pipeline with a failed issue."""
     never = {"steps": {"implement_plan": {"wait_for": str(served.root / "never")}}}
     served.scenario("wo-axe-failed", REFUSE)
     served.scenario("wo-axe-cancelled", never)

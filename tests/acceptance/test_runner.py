@@ -15,7 +15,6 @@ pytestmark = [pytest.mark.recovery, pytest.mark.law]
 
 @pytest.fixture
 def team(served: Septet, septet: Septet) -> Iterator[Septet]:
-    """A host with a separate queue and a runner, on the shared server."""
     extra = {
         "TEMPORAL_ADDRESS": served.address,
         "SEPTET_TASK_QUEUE": septet.root.name + str(id(septet)),

@@ -49,7 +49,6 @@ class Day:
         return f"{self.forge.url}/{self.forge.project}.git"
 
     def begin(self) -> None:
-        """Start a work order over HTTP that waits for its budget; raise the budget, and reject its first plan."""
         said = {"build_plan": WORDS["plan"], "implement_plan": WORDS["answer"]}
         steps = {step: {"put_over": {"summary": word}} for step, word in said.items()}
         self.septet.scenario(ORDER, {**A_CENT_A_MESSAGE, "steps": steps})

@@ -22,7 +22,6 @@ def sessions_of(served: Septet, order: str) -> list[str]:
 
 
 def outputs_of(task: dict[str, Any]) -> list[str]:
-    """Return the output of each step, except the number of its pull request."""
     return [step["output"] for step in task["steps"][:-1]]
 
 

@@ -31,7 +31,6 @@ except Exception as error:
 
 
 def ancestors(collected: Collector, span: CollectedSpan) -> list[str]:
-    """Return the names of a span's ancestors, from the nearest to the root."""
     by_id = {each.span_id: each for each in collected.spans}
     names = []
     while span.parent_id:
