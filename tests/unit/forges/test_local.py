@@ -146,6 +146,21 @@ def test_a_pull_request_without_its_branch_is_closed(forge: LocalForge, origin: 
     assert present_state(forge, opened.number) == "closed"
 
 
+def test_a_poll_of_many_pull_requests_runs_git_once(forge: LocalForge, origin: Origin, tmp_path: Path) -> None:
+    """Without a change, one git process reads the states of all pull requests."""
+    for number in (2, 3, 4):
+        origin.push({f"file-{number}": "1"}, branch=f"feat-{number}")
+        forge.open_pull_request(replace(NEW, head=f"feat-{number}"))
+    polls, runs = PullRequestPolls(first_seconds=0), tmp_path / "runs"
+    traced = replace(forge, env={**forge.env, "GIT_TRACE2": str(runs)})
+    assert polls.state("it", traced, 1) == "open"
+    runs.unlink()
+    assert polls.state("it", traced, 1) == "open"
+    polls.first_seconds = 60
+    assert [polls.state("it", traced, number) for number in (2, 3)] == ["open"] * 2
+    assert runs.read_text(encoding="utf-8").count("start ") == 1
+
+
 def test_a_person_merges_a_pull_request(forge: LocalForge, origin: Origin) -> None:
     """After a merge the base contains both sides, the pull request is merged, and a second merge is refused."""
     opened, polls = forge.open_pull_request(NEW), PullRequestPolls(first_seconds=0)
