@@ -315,7 +315,7 @@ async def test_a_return_that_is_told_together_with_the_silence_is_heard(client: 
 
 
 async def test_a_cancel_does_not_wait_for_a_silent_host(client: Client) -> None:
-    """The lost host's next worker ends its leftovers; the work order closes once both cancel and silence are known."""
+    """The end is requested on the control queue, which needs no agent's slot; the silence closes the work order."""
     async with worker_of(client, watched(orphan_limit_seconds=3600.0, control_queue="nobody-at-all")):
         handle = await running(client, timeouts=OFTEN)
         await handle.cancel()
@@ -324,6 +324,10 @@ async def test_a_cancel_does_not_wait_for_a_silent_host(client: Client) -> None:
         await wait_until(handle.describe, lambda told: told.close_time)
         task = await handle.query(WorkOrder.work_order)
         await replayed(handle, "histories/cancelled-on-a-silent-host")
+        sent = [each.activity_task_scheduled_event_attributes for each in (await handle.fetch_history()).events]
+        assert [each.task_queue.name for each in sent if each.activity_type.name == "end_work"] == [
+            "nobody-at-all"
+        ]
     assert task.status == "cancelled"
 
 

@@ -346,21 +346,6 @@ async def test_a_lane_that_is_open_nowhere_yet_is_opened_on_any_host(line: Line)
     assert [each.plan_path for each in line.lanes if not each.lane.task_queue] == [None, "specs/plan.md"]
 
 
-async def test_lanes_that_are_open_nowhere_follow_the_planner(line: Line) -> None:
-    """Once the planner has moved, no lane that was never opened waits for the planner's first host."""
-    line.moving_here()
-    async with line.another_host(kept=True):
-        working = line.hold("a", Step.IMPLEMENT_PLAN)
-        handle = await planned_and_paused(line, "a", "b", executors=2)
-    await handle.execute_update(Pipeline.resume, ANN)
-    await line.give_up(handle, "a")
-    await line.give_up(handle, "b")
-    await until_issue(handle, "b", IssueStatus.COMPLETED)
-    working.set()
-    assert statuses(await handle.result()) == ["completed"] * 2
-    assert line.lanes[-1].lane.task_queue == line.doubles.task_queue
-
-
 async def test_a_lane_whose_host_keeps_nothing_elsewhere_is_waited_for(client: Client, line: Line) -> None:
     """The work order is blocked with the reason; when the host is back the work order continues by itself."""
     async with line.another_host(kept=False):
