@@ -2,7 +2,7 @@
 
 import asyncio
 import uuid
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from septet.contracts.names import Status, Step
 from septet.contracts.task import TaskError
 from septet.contracts.workspace import OpenWorkspace
 from septet.pipelines.inputs import IssueCall, PipelineCall, PipelineInput, PipelineIssue
-from septet.pipelines.views import IssueStatus, PipelineStatus, PipelineView
+from septet.pipelines.views import IssueStatus, NotedIssues, PipelineRun, PipelineStatus, PipelineView
 from septet.state import StateDir
 from workflows.pipeline.state import PipelineState
 from workflows.pipeline.workflow import Pipeline
@@ -53,6 +53,19 @@ async def test_a_word_that_comes_as_a_run_only_waits_for_its_notes_counts(client
         assert view.status is (PipelineStatus.STOPPED if word == "stop" else PipelineStatus.COMPLETED)
         assert statuses(view) == ["completed", "completed", "skipped", "skipped"]
         assert "n2:classify_issue" not in line.events
+
+
+async def test_the_next_run_is_told_of_a_stop_and_of_skips() -> None:
+    """A stop or a skip that arrives while a run waits for its last handlers goes to the next run, for open issues only."""
+    asked = PipelineRun(repository="/app", issues=(1, 2))
+    state, following = PipelineState(), PipelineState()
+    state.begin("pl-1", asked, "run-1", datetime.now(UTC))
+    state.add_issues([PipelineIssue(id="1"), PipelineIssue(id="2")])
+    state.end_issue(state.issues["1"], IssueStatus.SKIPPED, datetime.now(UTC), None, None)
+    state.is_stopping, state.to_skip = True, {"1": "ann skipped it", "2": "ann skipped it"}
+    carried = state.continued_state(NotedIssues(queue=""))
+    following.begin("pl-1", asked.model_copy(update={"carried": carried}), "run-1", datetime.now(UTC))
+    assert (following.is_stopping, following.to_skip) == (True, {"2": "ann skipped it"})
 
 
 @pytest.mark.parametrize("word", ["stop", "cancel"])
