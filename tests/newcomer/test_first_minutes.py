@@ -19,17 +19,10 @@ PRIVATE = ("Traceback", "pydantic", "Input should be", "Value error", "wo-…")
 MISTAKES = [
     (("fix the bug",), 2, "'fix the bug' was taken for a repository.", "--title 'fix the bug'"),
     (("--title", ""), 2, "--title is empty.", "Say in a few words"),
-    (
-        ("--title", "T", "--agent", "codex"),
-        2,
-        "The program `codex` of the agent codex is not on PATH.",
-        "scripted",
-    ),
     (("--title", "T", "--base", "mian"), 3, "has no branch 'mian'.", "It has main."),
     (("--title", "T", "--after", "wo-nobody"), 2, "there is no work order wo-nobody", "septet list"),
     (("--issue", "99"), 3, "has no issue 99.", "septet issue add"),
     (("--issue-file", "nowhere.md"), 3, "--issue-file nowhere.md: No such file", ""),
-    (("--title", "T", "--address", "nowhere"), 2, "is not the address of a Temporal server", "HOST:PORT"),
     (("/nonexistent", "--title", "T"), 2, "/nonexistent does not exist.", "Give the path of a git repository"),
 ]
 

@@ -194,7 +194,6 @@ async def test_a_step_that_is_done_in_spite_of_a_cancel_is_the_last_one(client: 
         (({**ORDER, "timeouts": {"wall_seconds": -1}},), "timeouts.wall_seconds must be more than 0"),
         (({**ORDER, "description": "x" * 70_000},), "65536 are allowed"),
         ((RawValue(Payload(metadata={"encoding": b"json/plain"}, data=b"{not json")),), "not valid JSON"),
-        ((["/app"],), "the input must be a JSON object"),
         ((ORDER, ORDER), "2 inputs were given"),
         (({**ORDER, "follow_pr": True, "pipeline": "p-1"},), "pipeline"),
         ((None,), "the input must be a JSON object"),
