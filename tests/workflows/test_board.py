@@ -202,7 +202,7 @@ async def test_a_board_goes_on_from_what_another_run_knew(client: Client) -> Non
         return WaitingOrders(waiting=(SeatRequest(id="wo-passed-over", project="app", score=3, since=1e4),))
 
     state = BoardState(
-        waiting=tuple((f"wo-{number}", "app", 3, float(number)) for number in range(10_000)),
+        waiting=tuple((f"wo-{number}", "app", 3, float(number)) for number in range(MOST_WAITING + 9)),
         holders=(("wo-a", "app"),),
         hosts=(("one", 1, 4e9),),
         project_limit=4,
