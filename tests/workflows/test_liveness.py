@@ -49,17 +49,14 @@ class ToldOrder:
 
     @workflow.signal
     def host_silent(self, silence: HostSilence) -> None:
-        """Record the silence."""
         self._words.append(f"{silence.host} is silent")
 
     @workflow.signal
     def host_back(self, host: str) -> None:
-        """Record the return."""
         self._words.append(f"{host} is back")
 
     @workflow.signal
     def move(self, host: str) -> None:
-        """Move to another host."""
         workflow.upsert_search_attributes([HOST.value_set(host)])
 
     @workflow.query

@@ -37,7 +37,6 @@ class Blocked:
     error: TaskError | None = None
 
     def wait_for_host(self, error: TaskError, now: datetime) -> bool:
-        """Record the reason."""
         del now
         self.error = error
         return False

@@ -39,7 +39,6 @@ class OneStep:
 
     @workflow.run
     async def run(self) -> str:
-        """Run the activity."""
         answer: str = await workflow.execute_activity(
             "step",
             activity_id="step-1",

@@ -35,7 +35,6 @@ class OneLongActivity:
 
     @workflow.run
     async def run(self) -> None:
-        """Wait for the activity."""
         await workflow.execute_activity(
             "wait_for_word",
             activity_id="wait-1",

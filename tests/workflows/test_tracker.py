@@ -44,7 +44,6 @@ class OrderOfTracker:
 
     @workflow.run
     async def run(self, order: RawValue) -> Task:
-        """End in the way that the id names."""
         del order
         order_id = workflow.info().workflow_id
         if "failed" in order_id:
