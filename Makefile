@@ -51,7 +51,7 @@ coverage: ready ## The tests of `make test` with the branch coverage of septet/,
 test-faces: ready page-tools ## Commands, HTTP API, tools of agents and page, as people, scripts, agents and browsers meet them
 	@$(SUITE) -m "faces and not release" tests/acceptance $(ARGS)
 
-test-newcomer: ready ## A new user's hour, screen by screen: clone, demo, mistakes, gate, crash, page; SHORT=1 takes its first minutes
+test-newcomer: ready ## A new user's hour, screen by screen: clone, demo, mistakes, gate, page; SHORT=1 takes its first minutes
 	@$(SUITE) -m newcomer $(if $(SHORT),tests/newcomer/test_first_minutes.py,tests/newcomer) $(ARGS)
 
 page-tools: # axe-core, which the page is held against, the SDK of Linear and Prism, which the fakes of Linear and GitHub are
