@@ -27,11 +27,6 @@ def take(runs: Runs, run_id: str = "run-1", activity_id: str = "5", number: int 
     return Lease.take(runs, RunKey("wo-1", run_id, activity_id), number=number, started_at=at)
 
 
-def written(runs: Runs) -> list[dict[str, Any]]:
-    lines = (runs.folder_of("wo-1") / "attempts.jsonl").read_bytes().splitlines()
-    return [json.loads(line) for line in lines if line]
-
-
 def test_the_last_attempt_may_write_and_those_before_may_not(runs: Runs) -> None:
     """Each attempt ends the lease of the attempt before, and its epoch is higher by one."""
     first, second = take(runs), take(runs, number=2)
@@ -160,8 +155,10 @@ def test_an_attempt_that_is_made_again_and_again_keeps_one_line(runs: Runs) -> N
     """Retries of one activity are counted on one line, and only the last attempt may write."""
     take(runs, activity_id="4")
     leases = [take(runs, number=number, at=float(number)) for number in range(1, 31)]
-    lines = [(line["activity_id"], line["number"], line["epoch"]) for line in written(runs)]
-    assert lines == [("4", 1, 1), ("5", 30, 31)]
+    written = (runs.folder_of("wo-1") / "attempts.jsonl").read_bytes().splitlines()
+    attempts = [json.loads(line) for line in written if line]
+    told = [(attempt["activity_id"], attempt["number"], attempt["epoch"]) for attempt in attempts]
+    assert told == [("4", 1, 1), ("5", 30, 31)]
     leases[-1].check()
     for earlier in leases[:-1]:
         with pytest.raises(SupersededError):

@@ -76,10 +76,8 @@ def _prepared(lab: Lab) -> tuple[psutil.Process, psutil.Process]:
 async def test_the_process_that_forks_supervisors_is_replaced_when_it_was_killed(lab: Lab) -> None:
     """The end of the fork server ends no supervisor, and the next agent gets a new one."""
     lab.agent("init(); wait_for('../go'); result('done')")
-    before = psutil.Process().children()
+    fork_server, _ = _prepared(lab)
     attempt, _ = await lab.begun("system/init")
-    begun = [child for child in psutil.Process().children() if child not in before]
-    (fork_server,) = [child for child in begun if PROGRAM in " ".join(child.cmdline())]
     fork_server.kill()
     fork_server.wait()
     lab.let_go()
