@@ -88,13 +88,6 @@ def test_a_long_line_is_skipped_and_counted() -> None:
     assert (types, reader.skipped_lines) == (["a", "b"], 1)
 
 
-def test_a_document_over_the_limit_is_none() -> None:
-    """A pretty-printed document over 16 MiB gives no event."""
-    types, reader = read(b'{\n"x": "' + b"x" * LINE_LIMIT_BYTES + b'",\n"type":"a"\n}')
-    assert types == []
-    assert reader.finish() == ([], None)
-
-
 def test_what_is_no_event_is_kept_as_words() -> None:
     """The end of the output that is no event is kept, up to 600 characters."""
     _, reader = read(b'Error: no such flag\n\n{"type":"a"}\n' + b"x" * 2000 + b"\n  see --help\n")
