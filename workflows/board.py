@@ -101,7 +101,7 @@ class Board:
         return self._seats.due(_now())[:_AT_A_TIME]
 
     def _is_stock_due(self) -> bool:
-        """Return whether to list waiting work orders again: if the list is old, or few of them still wait."""
+        """Return whether to list dropped requests again: if the last list is old, or few other requests wait."""
         age = _now() - self._stock_at
         return age >= _STOCK_LASTS or (age >= _STOCK_AGAIN and self._seats.is_low)
 

@@ -134,7 +134,7 @@ class _Preparation:
     def _lay_merge(self, rework: Rework, unpushed: str, tips: RemoteTips) -> Rework:
         """Merge the forge's commit `unpushed`, or the base if `unpushed` is empty; return the new `rework`.
 
-        The base is merged only if an event reports a conflict. If git finds no conflict, this removes the event.
+        The base is merged only if an event reports a conflict that git finds too; else this removes the event.
         """
         wants_base = any(event.kind == "conflict" for event in rework.events)
         theirs = unpushed or (tips.base if wants_base else "")

@@ -88,7 +88,7 @@ def problem(
 
 
 def problem_of(error: SeptetError) -> JSONResponse:
-    """Return the HTTP answer for one of Septet's errors; `_STATUS` has the status of its class or a base class."""
+    """Return the HTTP answer for an error; the status is that of the error's nearest class in `_STATUS`."""
     statuses = (_STATUS[kind] for kind in type(error).__mro__ if kind in _STATUS)
     status = next(statuses, HTTPStatus.INTERNAL_SERVER_ERROR)
     title = (type(error).__doc__ or "").strip().splitlines()[0]

@@ -21,7 +21,7 @@ DECIDING_KEY_HEADER: Final = "septet-page-key"
 """The header with which the page's script sends the deciding key. Pages of other origins cannot send this header,
 because CORS is not allowed."""
 _OPEN_PATHS: Final = "/static/"
-"""The beginning of all paths that show no work order."""
+"""The beginning of the paths that every browser may read; they show no work order."""
 
 
 def is_page(path: str) -> bool:

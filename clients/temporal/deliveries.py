@@ -59,7 +59,7 @@ async def tell_watches(client: Client, pr_url: str, news: PullRequestNews | None
 
 
 async def nudge_followers(client: Client, event: PullRequestTouched, digest: str) -> tuple[str, ...]:
-    """If an agent follows the event's pull request, notify the pull request's watches; return the watches' ids.
+    """Notify the watches of an event's pull request that an agent follows; return the watches' ids.
 
     Raises:
         RPCError: The server refused.

@@ -137,7 +137,7 @@ async def _tasks_of(run: WorkflowHandle[Any, Any], step: str) -> tuple[int, int,
     """Return three workflow tasks' event ids: before all steps, of the last step before `step`, and of `step`.
 
     A missing task is 0. The task before all steps is the task that received the failure to open the workspace, or
-    else the workflow's first task. A task right after an earlier reset has the id of the reset's event.
+    else the workflow's first task. The first of these after an earlier reset has the id of the reset's event.
     """
     first = last = taken_back = opening = 0
     has_failed = False

@@ -149,4 +149,4 @@ class CommentedForge(Forge, Protocol):
     """A forge that lists the comments of a whole repository."""
 
     def comments_since(self, since: datetime) -> tuple[NewComment, ...]:
-        """Return all comments written since `since`, oldest first; edited earlier comments may be among them."""
+        """Return comments since a time on issues and pull requests, oldest first; also some edited older ones."""

@@ -43,7 +43,7 @@ def deployment_config(settings: Settings) -> WorkerDeploymentConfig | None:
 async def announcing_build(client: Client, settings: Settings, *, sole: bool) -> AsyncIterator[None]:
     """Make this worker's build current in two cases; report the build's patches while the block runs.
 
-    The worker must poll already. The cases are: the deployment has no current build yet; or the worker is the
+    The worker must poll already. The cases are: the deployment never had a current build; or the worker is the
     `sole` worker of an embedded server. In all other cases, only `septet promote` moves work orders to a build.
 
     Raises:

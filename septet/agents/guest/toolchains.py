@@ -168,7 +168,7 @@ def _state_of(path: str) -> tuple[int, ...] | None:
 
 
 def _holders(root: Path, patterns: Collection[str]) -> list[Path]:
-    """Return the folders from `root` down to the paths: for `versions/*/bin`, `versions` and `versions/*`."""
+    """Return the folders between `root` and the paths: for `versions/*/bin`, `versions` and `versions/*`."""
     parts = [pattern.split("/") for pattern in patterns]
     starts = dict.fromkeys("/".join(each[:end]) for each in parts for end in range(1, len(each)))
     return [path for start in starts for path in root.glob(start) if path.is_dir()]

@@ -153,7 +153,7 @@ def with_seen_usage(outcome: Outcome, run: Run) -> Outcome:
 
 
 def pass_on(runs: Runs, lane: str) -> None:
-    """Before the next visit, archive a lane's ended and unstarted runs; the caller holds the writer's lock.
+    """Archive a lane's ended and unstarted runs before the next visit; the caller holds the writer's lock.
 
     Raises:
         OSError: The disk refused; nothing has changed.

@@ -64,7 +64,7 @@ class Feedback:
         }
 
     def _thread(self, thread: ReviewThread) -> JsonValue:
-        """Return a thread's newest comments by authors who may push, and the number of comments by others."""
+        """Return a thread's newest comments; of those by authors who may not push, return only the number."""
         newest = [each.comment for each in thread.comments[-_MOST_SHOWN:]]
         kept = [each for each in newest if self.writers is None or self.writers.may_write(each.author)]
         comments: list[JsonValue] = [_in_form(each) for each in kept]

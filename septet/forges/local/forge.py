@@ -86,7 +86,7 @@ class LocalForge(LocalIssues):
         return self._as_it_is(self.pull_record(self.store.read(), number), commit)
 
     def recent_pull_requests(self, etag: str = "", page: int = 1) -> RecentPullRequests | None:
-        """Return the pull requests whose branches exist, on one page; see `Forge.recent_pull_requests`."""
+        """Return all pull requests, except open ones without a branch; see `Forge.recent_pull_requests`."""
         del page
         tips = self._tips()
         new_etag = hashlib.sha256(repr(tips).encode()).hexdigest()

@@ -159,7 +159,7 @@ def _is_repository(path: bytes, items: Mapping[bytes, Item]) -> bool:
 
 
 def _put_back(want: dict[bytes, Item], baseline: Mapping[bytes, Item]) -> None:
-    """Restore the first snapshot's hooks and `info` files in `want` if missing there, or changed and foreign."""
+    """Restore in `want` the baseline's hooks and `info` files, if missing there, or changed and foreign."""
     for path, item in baseline.items():
         folder, _, name = path.partition(b"/")
         if folder != GIT_FOLDER or name.partition(b"/")[0] not in _BASELINE:

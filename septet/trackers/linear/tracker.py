@@ -71,7 +71,7 @@ class LinearTracker:
     def find_mark(self, issue_id: str) -> IssueMark | None:
         """Return the oldest mark of this installation on an issue; `None` for none.
 
-        A mark is an attachment: Linear keeps one attachment for an address, and reports the attachment's creator.
+        A mark is an attachment: an issue has at most one for an address, and Linear reports the creator.
         """
         what = f"attachments of issue {issue_id}"
         return self.api.ask(what, MARKS, {"id": issue_id}, MarksAnswer).oldest()
