@@ -123,7 +123,7 @@ _PLAN_LIMIT: Final = 50_000
 
 
 def waits_with_plan(call: StepCall, result: StepResult, *, is_asked_for: bool) -> bool:
-    """Return whether to post the plan for approval; `is_asked_for` is true if the settings want this comment."""
+    """Return whether to post the plan for approval; `is_asked_for` is true if settings want progress comments."""
     is_found = call.step is Step.FIND_PLAN_FILE and result.verdict is Verdict.DONE and result.plan_sha256
     wanted = call.approve_plan and (call.plan_comment or is_asked_for)
     return bool(is_found and wanted and call.workspace.issue_number.isdecimal())
