@@ -14,7 +14,7 @@ from septet.agents.clis.adapter import Machine as Host
 from septet.agents.clis.registry import adapter_for
 from septet.agents.guest.description import Description
 from septet.agents.guest.paths import OwnFolder, PlacedInOwnFolder
-from septet.agents.guest.world import Protection
+from septet.agents.guest.sandbox_parts import Protection
 from septet.agents.runs.homes import AgentHome, Homes
 from septet.agents.runs.logins import Logins
 

@@ -20,7 +20,7 @@ from fakes.read_outgoing_routes import READING_ROUTES
 
 from septet.agents.guest.description import Description
 from septet.agents.guest.paths import OwnFolder
-from septet.agents.guest.world import (
+from septet.agents.guest.sandbox_parts import (
     Binding,
     Cover,
     NoCapabilities,

@@ -15,7 +15,7 @@ from septet.agents.clis.adapter import Machine as Host
 from septet.agents.clis.registry import adapter_for
 from septet.agents.guest.description import Description
 from septet.agents.guest.network import FIRST_MODEL_PORT, ModelKey, NamedHost, OwnNetwork, worthless_key
-from septet.agents.guest.world import HostNetwork, Protection
+from septet.agents.guest.sandbox_parts import HostNetwork, Protection
 from septet.agents.sandbox.model_hosts import model_keys
 
 _OWN_NETWORK = "a private network"

@@ -9,7 +9,7 @@ from fakes.guests import PROMPT, Arguments, Machine
 
 from septet.agents.guest.description import Description
 from septet.agents.guest.network import OwnNetwork
-from septet.agents.guest.world import NoCapabilities, OwnUser, Protection, RefusedSystemCalls
+from septet.agents.guest.sandbox_parts import NoCapabilities, OwnUser, Protection, RefusedSystemCalls
 
 
 def _root_of_the_machine(description: Description, root: Path) -> Description:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from septet.agents.guest import world as part
+from septet.agents.guest import sandbox_parts as part
 from septet.agents.guest.network import ModelKey, NamedHost, NetworkSettings, OwnNetwork
 from septet.agents.guest.paths import NamedPath, OwnFolder, PlacedInOwnFolder
 from septet.agents.guest.programs import Needs

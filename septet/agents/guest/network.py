@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Self
 from urllib.parse import urlsplit
 
-from septet.agents.guest.world import HOST_NAME, FixedProtection
+from septet.agents.guest.sandbox_parts import HOST_NAME, FixedProtection
 from septet.errors import InvalidInputError
 
 PROXY_PORT: Final = 61128

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
 
-from septet.agents.guest.world import Protection
+from septet.agents.guest.sandbox_parts import Protection
 from septet.errors import InvalidInputError
 from septet.system.guarded_folder import GuardedFolder
 

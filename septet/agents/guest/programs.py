@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from septet.agents.guest.paths import OwnFolder, PlacedInOwnFolder
-from septet.agents.guest.world import SYSTEM_FOLDERS, Binding, Link
+from septet.agents.guest.sandbox_parts import SYSTEM_FOLDERS, Binding, Link
 
 _VISIBLE: Final = (*map(Path, SYSTEM_FOLDERS), Path("/proc"), Path("/dev"))
 """The folders that every guest sees, either the machine's folders or private ones."""

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from septet.agents.guest.description import GuestFiles, World, describe, guest_environment
+from septet.agents.guest.sandbox_parts import Cover, OwnHome
 from septet.agents.guest.system_calls import refused_system_calls
-from septet.agents.guest.world import Cover, OwnHome
 
 
 def test_a_home_within_the_state_directory_is_a_home_all_the_same(tmp_path: Path) -> None:

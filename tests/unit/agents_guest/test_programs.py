@@ -7,7 +7,7 @@ import pytest
 from fakes.shell_programs import write_program
 
 from septet.agents.guest.programs import Needs
-from septet.agents.guest.world import Binding, Link
+from septet.agents.guest.sandbox_parts import Binding, Link
 
 
 def needs_of(program: Path, *words: str, env: dict[str, str] | None = None) -> Needs:

@@ -10,8 +10,8 @@ from fakes.shell_programs import write_program
 
 from septet.agents.clis.adapter import FOR_EVERY_AGENT
 from septet.agents.guest.description import GuestFiles, World, describe
+from septet.agents.guest.sandbox_parts import Binding
 from septet.agents.guest.toolchains import TOOLCHAINS, find_toolchains, toolchain_paths
-from septet.agents.guest.world import Binding
 
 FILES = (
     ".cargo/bin/cargo", ".rustup/toolchains/stable/bin/rustc", ".rustup/settings.toml",
