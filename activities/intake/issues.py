@@ -253,12 +253,12 @@ def claims_of(host: Host, address: Address) -> IssueClaims:
 async def ended_claimants(
     client: Client, read_claimants: Callable[[], Awaitable[AbstractSet[str]]]
 ) -> frozenset[str]:
-    """Return the workflows that claimed issues and ended without completing, as far as the server knows.
+    """Return the intakes that claimed issues and ended without completing, as far as the server knows.
 
-    A workflow that the server has forgotten counts as completed: its claims stay.
+    An intake that the server has forgotten counts as completed: its claims stay.
 
     Args:
-        read_claimants: Returns the workflows that claimed issues; called only if an intake ended early.
+        read_claimants: Returns all claimants of issues; called only if an intake ended without completing.
 
     Raises:
         RPCError: The server did not answer, or refused.

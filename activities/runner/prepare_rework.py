@@ -132,9 +132,9 @@ class _Preparation:
         return prepared, frozen.model_copy(update={"words": words})
 
     def _lay_merge(self, rework: Rework, unpushed: str, tips: RemoteTips) -> Rework:
-        """Merge the forge's commit `unpushed`, or the base if `unpushed` is empty; return the new `rework`.
+        """Merge `unpushed` (the branch's tip on the forge; if empty, the base), and return the new `rework`.
 
-        The base is merged only if an event reports a conflict that git finds too; else this removes the event.
+        The base is merged only if an event and git report a conflict; if only the event does, it is removed.
         """
         wants_base = any(event.kind == "conflict" for event in rework.events)
         theirs = unpushed or (tips.base if wants_base else "")

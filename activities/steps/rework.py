@@ -142,7 +142,7 @@ def _answer(host: Host, claim: Claim[ReworkAnswer], rework: Rework, sha: str) ->
 
 
 def _bearer_of(claim: Claim[ReworkAnswer], notice: str) -> NewPullRequest:
-    """Return a pull request's values with `notice`, which the forge puts at the start of the text."""
+    """Return the round's pull request as a value without a body; `notice` is for the start of its text."""
     workspace = claim.call.workspace
     return NewPullRequest(
         head=claim.call.progress.branch_name or "",

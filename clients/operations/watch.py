@@ -102,7 +102,7 @@ class Watch:
         return await (self.orders.without_worker(row) if self._nobody else self.orders.get_of_row(row))
 
     async def _see(self, task: Task, running: str, row: WorkflowExecutionDescription | None = None) -> WatchReply:
-        """Return the reply for a task and its step `running`; `row` is the workflow's description if just read."""
+        """Return the reply for a task and its step `running`; `row`, a fresh description, saves a request."""
         now = asyncio.get_running_loop().time()
         has_moved = self._last is not None and self._last.task.status is not task.status
         if task.is_closed:

@@ -106,10 +106,10 @@ def first_agent(agents: Sequence[str | None], hosts: Sequence[AnnouncedAgents]) 
 def agents_asked_for(
     order: WorkOrderInput, git_env: Mapping[str, str], *, is_here: bool
 ) -> tuple[str | None, ...]:
-    """Return a tuple with a work order's agent, or else its repository's; check a repository on this disk.
+    """Return a tuple with the work order's agent, or else the agent that its repository's settings name.
 
     `None` in the tuple stands for the worker's default agent. The tuple is empty if the order names no agent and
-    the repository is elsewhere. The check reads the base, the issue and the settings.
+    the repository is elsewhere. For a repository on this disk, base, issue and settings are checked.
 
     Raises:
         NotFoundError: The base branch or the issue does not exist; the message names it.

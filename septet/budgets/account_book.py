@@ -134,12 +134,12 @@ class AccountBook:
 
     @property
     def calls_again(self) -> bool:
-        """Whether there is room for a waiting work order, so that a later `take_callers` returns some."""
+        """Whether there is room for a waiting work order, which a later `take_callers` can return."""
         return bool(self._find_room())
 
     @property
     def calls_more(self) -> bool:
-        """Whether `take_callers` must be called again at once, because it returned only a part."""
+        """Whether `take_callers` must be called again at once, because it left out some work orders."""
         return any(order_id in self._waiting for order_id in self._to_call)
 
     def day_ends_in(self, now: datetime) -> timedelta | None:

@@ -153,7 +153,7 @@ class PipelineHandlers:
 
     @workflow.signal(description="A work order no longer waits, or has ended.")
     def leaves(self, order_id: str) -> None:
-        """Free a work order's lane; an issue whose planning has not ended waits again."""
+        """Free a work order's lane; if the planning of its issue has not ended, the issue waits again."""
         self._waiting_orders.discard(order_id)
         self._absent_orders.add(order_id)
         for lane in [lane for lane, (holder, _) in self._holders.items() if holder == order_id]:

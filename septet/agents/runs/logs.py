@@ -1,4 +1,4 @@
-"""The logs of a run: its network connections, the times at which its stream was written, and the end of a log."""
+"""The logs of a run: its network connections, the times at which its stream was written, and a log's last part."""
 
 import json
 import os

@@ -49,14 +49,14 @@ _LIMIT_BYTES: Final = 1 << 20
 def own_items(
     vault: Git, order_id: str, items: Mapping[bytes, Item], root: Path, *, passes_on: bool = False
 ) -> dict[bytes, Item]:
-    """Return what to restore in a worktree that a guest has used; store corrected configurations in the vault.
+    """Return a worktree's content without what a guest left for git to run or follow.
 
-    Hooks, settings and attributes from before the first agent stay.
+    Hooks, settings and attributes from before the first agent stay. The vault gets the cleaned configurations.
 
     Args:
         items: The worktree's content, from a snapshot.
         root: The worktree's path, which may occur in settings.
-        passes_on: Whether another work order gets the worktree; then only commits, refs and index stay in `.git`.
+        passes_on: Whether another work order gets the worktree; then the result lacks `.git`'s logs, for example.
 
     Raises:
         GitError: The vault cannot be read or written.
@@ -159,7 +159,7 @@ def _is_repository(path: bytes, items: Mapping[bytes, Item]) -> bool:
 
 
 def _put_back(want: dict[bytes, Item], baseline: Mapping[bytes, Item]) -> None:
-    """Restore in `want` the baseline's hooks and `info` files, if missing there, or changed and foreign."""
+    """Restore in `want` the baseline's hooks and `info` files that are missing there, or foreign and changed."""
     for path, item in baseline.items():
         folder, _, name = path.partition(b"/")
         if folder != GIT_FOLDER or name.partition(b"/")[0] not in _BASELINE:

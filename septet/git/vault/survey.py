@@ -62,12 +62,12 @@ class Look(NamedTuple):
 
 
 def pack_look(entries: Mapping[bytes, Figures]) -> Look:
-    """Return the names and numbers of a folder as bytes."""
+    """Return the names in a folder and their `lstat` numbers, packed as bytes."""
     return Look(b"\0".join(entries), array("q", [number for row in entries.values() for number in row]).tobytes())
 
 
 def pipes_in(look: Look) -> list[bytes]:
-    """Return the names in a folder that are named pipes."""
+    """Return the names of the named pipes in a folder."""
     if not any(map(stat.S_ISFIFO, set(array("q", look.figures)[::FIGURES]))):
         return []
     return [name for name, row in look.entries().items() if stat.S_ISFIFO(row.mode)]

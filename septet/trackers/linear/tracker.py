@@ -71,13 +71,13 @@ class LinearTracker:
     def find_mark(self, issue_id: str) -> IssueMark | None:
         """Return the oldest mark of this installation on an issue; `None` for none.
 
-        A mark is an attachment: an issue has at most one for an address, and Linear reports the creator.
+        A mark is an attachment. Linear keeps one attachment per address on an issue, and reports who made it.
         """
         what = f"attachments of issue {issue_id}"
         return self.api.ask(what, MARKS, {"id": issue_id}, MarksAnswer).oldest()
 
     def put_mark(self, issue: TrackerIssue, mark: IssueMark) -> None:
-        """Attach the mark to the issue: an address made of the issue's address and the work order's id."""
+        """Attach the mark to the issue; its address is made of the issue's address and the work order's id."""
         self._attach(
             issueId=issue.id,
             url=mark_url(issue, mark.order_id),
