@@ -58,7 +58,7 @@ def find_order(
 ) -> tuple[WorkOrderInput, str | None]:
     """Read a work order's issue from its tracker; return the work order and its id.
 
-    If the work order names no agent or no repository, the settings for the issue's project or team name it.
+    The settings for the issue's project or team supply a missing agent or repository.
 
     Raises:
         InvalidInputError: No key or no repository is set here, or the agent does not exist.
@@ -99,7 +99,7 @@ def with_issue_of(order: WorkOrderInput, first: WorkOrderInput) -> WorkOrderInpu
 
 
 def expect_team(page: "TeamPage", settings: Settings) -> None:
-    """Check that the settings have the tracker's key and name repositories for a team's issues.
+    """Check that the settings have a key for the tracker, and repositories for the issues of teams.
 
     Raises:
         InvalidInputError: A setting is missing.

@@ -111,7 +111,7 @@ def _output_candidates(value: JsonValue) -> Iterator[JsonCandidate]:
 
 
 def _structures(scalar: list[JsonCandidate], text: str) -> list[JsonCandidate]:
-    """Return the arrays and objects in a text; if the text is a JSON string, as `scalar` shows, in this string."""
+    """Return the arrays and objects in a text, or in the string of `scalar` if the whole text is a JSON string."""
     inner = next((candidates.value for candidates in scalar if isinstance(candidates.value, str)), text)
     candidates = list(islice(values_in(inner), MAX_VALUES + 1))
     if len(candidates) > MAX_VALUES:

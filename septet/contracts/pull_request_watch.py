@@ -11,7 +11,7 @@ from septet.contracts.wire import Wire
 
 
 class WatchingHost(Wire):
-    """A host that polls a pull request and reports changes to the pull request's watch."""
+    """A host that polls a pull request, and reports to the pull request's watch what has changed."""
 
     host: str
     control_queue: str

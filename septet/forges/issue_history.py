@@ -127,7 +127,7 @@ class RequestCheck:
         return IssueRequest(by=by[:200], at=timestamp(at), text_sha256=issue.text_sha256, waits_because=why)
 
     def _doubt(self, by: str, at: datetime, *, is_known: bool) -> str:
-        """Return why the text may not be the requested text; empty without doubt. If `is_known`, it differs."""
+        """Return why work must wait; empty if work may start. If `is_known`, the text is known to have changed."""
         if foreign := self._foreign_edit(by, at):
             return foreign
         if is_known and not (self.history.tells_all_edits and self._edits_since(at)):

@@ -252,7 +252,7 @@ class Sweep:
 
     @contextmanager
     def _refusing(self, kind: SweptKind, name: str) -> Iterator[None]:
-        """Record an error of the block, which deletes `name`, as a refusal, and continue."""
+        """If the block, which deletes `name`, raises an error, record the error as a refusal and continue."""
         try:
             yield
         except (SeptetError, OSError) as error:

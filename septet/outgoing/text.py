@@ -200,7 +200,7 @@ class Outgoing:
         return self._prose(instead[1] or instead[2] or "", "") if instead else ""
 
     def _is_own(self, address: str) -> bool:
-        """Return whether an address is in the repository, with no query but `raw`; another could carry data."""
+        """Return whether an address is in the repository without a query that can carry data; `raw` is allowed."""
         path, _, query = address.partition("?")
         if query and query not in {"raw=true", "raw=1"}:
             return False

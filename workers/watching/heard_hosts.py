@@ -1,6 +1,6 @@
 """Notify work orders when their host falls silent or returns.
 
-All hosts list workers, which costs nothing. Only the first living host by name sends signals.
+All hosts list workers, which costs nothing. Only the living host that is alphabetically first sends signals.
 """
 
 import time
@@ -87,7 +87,7 @@ class HeardHosts:
         return now - since if since is not None else 0.0
 
     def speaks(self, now: float, *, with_metrics: bool = False) -> bool:
-        """Return whether this host reports: it is the first living host by name, and has listened long enough."""
+        """Return whether this host is alphabetically the first living host, and has listened for long enough."""
         if self._listening_since is None or now - self._listening_since < self._limit(self.interval_seconds):
             return False
         return min(self.living(now, with_metrics=with_metrics), default="") == self.own
@@ -140,7 +140,7 @@ class HostsWatch:
         return len(self._told)
 
     async def look(self) -> None:
-        """List the hosts; on the first living host by name, also notify work orders.
+        """List the hosts; if this host is alphabetically the first living host, also notify work orders.
 
         Raises:
             RPCError: The server refused.

@@ -1,7 +1,7 @@
 """Poll pull requests in a worker's process, and notify their workflows of changes; a poll costs no Action.
 
-Each host polls the pull requests whose watch names it. If that host is gone, another host that can reach them
-polls them.
+Each host polls the pull requests whose watches name the host. If a host is gone, another host that can reach the
+pull requests polls them.
 """
 
 import asyncio
@@ -50,7 +50,7 @@ class WebhookNotes:
     _read_at: float | None = None
 
     async def refresh(self) -> None:
-        """Read the times from all intakes' schedules, at most once a minute.
+        """Read the times of the webhooks' last events from all intakes' schedules, at most once a minute.
 
         Raises:
             RPCError: The server refused.
@@ -80,7 +80,7 @@ class WebhookNotes:
 class LookPace:
     """The shortest and the longest pause between polls: `look_seconds` and `longest_look_seconds` of the settings.
 
-    Between them, the pause equals the pull request's age.
+    Between these limits, the pause equals the pull request's age.
     """
 
     first_seconds: float

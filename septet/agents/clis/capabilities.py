@@ -97,7 +97,7 @@ class Capabilities:
     session."""
 
     def untold(self, limited: Collection[str]) -> str:
-        """Return words such as `no dollars` if no limited amount is known; empty if one is, or none is limited."""
+        """Return words such as `no dollars` if `limited` has only unknown amounts; otherwise, an empty text."""
         if not limited or "seconds" in limited or not {*self.tells}.isdisjoint(limited):
             return ""
         return "no dollars" if self.tells else "neither dollars nor tokens"

@@ -136,7 +136,7 @@ def _decide(argument: int, values: tuple[int, ...], *, in_list: int, others: int
 
 
 def _without_owner(call: int, mode: int, flags: int | None = None) -> list[bytes]:
-    """Return instructions that refuse a set-user-id bit in argument `mode`; with `flags`, only for a new file."""
+    """Return instructions that refuse set-user-id in argument number `mode`; with `flags`, only for a new file."""
     body = [
         _step(_LOAD, _FIRST_ARGUMENT + mode * _ARGUMENT_BYTES),
         _step(_HAS_ANY, _RUNS_AS_OWNER, if_false=1),

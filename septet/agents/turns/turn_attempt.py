@@ -170,7 +170,7 @@ class TurnAttempt:
             raise
 
     async def _find_living(self) -> Adopt | None:
-        """Return this request's living agent, or `None` to decide again; end a living agent of another request."""
+        """Return this request's living agent; `None` if `decide` must look again. End another request's agent."""
         self.lease.check()
         living = await asyncio.to_thread(self._runs.living, self.request.order_id)
         if living is not None and not self._turn_runs.owns(living):

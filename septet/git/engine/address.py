@@ -24,7 +24,7 @@ _SCP: Final = re.compile(rf"(?:{_USER}@)?(?P<host>[^@:/\[\]]+):(?P<path>.+)")
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A repository's address without credentials, which may be shown and stored."""
+    """A repository's address that may be shown and stored, because it has no credentials."""
 
     url: str
     """The absolute path, or the URL, that git uses."""
