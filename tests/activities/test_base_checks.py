@@ -51,7 +51,7 @@ async def test_a_check_that_fails_before_any_work_is_told_to_people_and_to_those
 
 
 async def test_an_agent_whose_check_fails_hears_that_it_failed_before(lab: StepLab) -> None:
-    """The reason says that the check failed on the base commit too, before any work."""
+    """The reason names the failure on the base commit; after an agent's work an opening checks no base."""
     _push(lab, "exit 3\n")
     await lab.open_to(Step.CREATE_COMMIT)
     await _result(lab)
@@ -60,6 +60,10 @@ async def test_an_agent_whose_check_fails_hears_that_it_failed_before(lab: StepL
     assert refused.verdict is Verdict.UNPROVEN
     assert "failed (exit code 3)" in refused.reasons[0]
     assert "on the base commit too, before any work" in refused.reasons[0]
+    (folder,) = lab.parts.host.state.base_checks.iterdir()
+    (folder / "result.json").unlink()
+    await lab.open()
+    assert [(folder / "copy").exists(), result_of(lab.parts.host.state, lab.place)] == [False, None]
 
 
 async def test_they_run_in_a_copy_that_guests_see_where_the_workspace_is(lab: StepLab) -> None:

@@ -37,6 +37,15 @@ async def test_the_plan_is_where_the_repository_wants_it(lab: StepLab, place: st
     assert git(lab.worktree, "status", "--porcelain") == ""
 
 
+async def test_a_plan_that_the_base_has_stays_in_commits(lab: StepLab) -> None:
+    """A plan file that the base has is committed like other files."""
+    lab.origin.push({PLAN: "# Bug: old\n"})
+    await _open_with(lab, "none")
+    lab.scenario(implement_plan={"edits": {"src/app.py": FIXED}})
+    await _take(lab, Step.IMPLEMENT_PLAN, Step.CREATE_COMMIT)
+    assert git(lab.worktree, "show", f"HEAD:{PLAN}") == "# Bug: totals"
+
+
 @pytest.mark.parametrize("by", ["add", "commit"])
 async def test_a_plan_that_the_agent_commits_is_taken_out_by_the_agent(lab: StepLab, by: str) -> None:
     """If the agent commits the plan by force, the step is refused, and the second try passes without the plan."""

@@ -81,11 +81,12 @@ def test_one_document_is_a_stream(indent: int | None) -> None:
 
 
 def test_a_long_line_is_skipped_and_counted() -> None:
-    """A line over 16 MiB is skipped and counted; a line of exactly 16 MiB, and the lines around, are read."""
+    """A line over 16 MiB is counted, a line of exactly 16 MiB is read, and a document over 16 MiB is skipped."""
     line = b'{"type":"a","x":""}'
     most = line.replace(b'""', b'"' + b"x" * (LINE_LIMIT_BYTES - len(line)) + b'"')
     types, reader = read(most + b"\n" + most.replace(b"a", b"aa", 1) + b'\n{"type":"b"}')
     assert (types, reader.skipped_lines) == (["a", "b"], 1)
+    assert read(b'{\n"x": "' + b"x" * LINE_LIMIT_BYTES + b'",\n"type":"a"\n}')[0] == []
 
 
 def test_what_is_no_event_is_kept_as_words() -> None:

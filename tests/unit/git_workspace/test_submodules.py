@@ -112,6 +112,12 @@ def test_a_commit_that_the_origin_has_not_is_told(
     assert not list(place.records.glob("ask-*"))
 
 
+def test_a_submodule_that_is_not_checked_out_stays(place: Place) -> None:
+    """If a submodule's folder is empty, as in each new workspace, the commit's tree still has the submodule."""
+    _take_out(place)
+    assert stage(place, look(place)).text("write-tree") == git(place.worktree, "rev-parse", "HEAD^{tree}")
+
+
 @pytest.mark.parametrize(
     ("origin", "url", "is_known", "asked"),
     [
