@@ -206,7 +206,7 @@ def _amounts_left(limit: Limit, use: Spending, holds: Mapping[str, float] | None
 
 
 def _whole(rest: Mapping[str, float]) -> tuple[Caps, Caps] | None:
-    """Return the amounts to reserve and the agent's limits, each all that is left; `None` if nothing is left."""
+    """Return all that is left, as the reservation and as the agent's limits; `None` if an amount is at zero."""
     return (_caps(rest), _caps(rest)) if min(rest.values()) > 0 else None
 
 

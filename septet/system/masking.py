@@ -215,7 +215,7 @@ def _encodings_in_lines(value: str) -> Iterator[str]:
 
 
 def _core(text: str, before: int, length: int) -> str:
-    """Return the part of the base64 `text` that depends only on the `length` bytes after the first `before`."""
+    """Return the part of the base64 `text` that encodes only the `length` bytes after the first `before` bytes."""
     first = -(-before * 8 // 6)
     last = (before + length) * 8 // 6
     return text[first:last]

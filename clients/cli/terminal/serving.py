@@ -76,7 +76,7 @@ def _heeds_hangup() -> bool:
 
 
 def reply_at_stop(living: Sequence[Run], start: str) -> CommandReply:
-    """Print on stderr which agents live on, that `start` takes them over, how to end them; the reply is empty."""
+    """Print on stderr which agents live on, and the commands that adopt and end them; return an empty reply."""
     orders = dict.fromkeys(run.record.key.workflow_id for run in living if run.record is not None)
     for run in living:
         who = (

@@ -156,7 +156,7 @@ def _network(way_out: NetworkSettings, files: GuestFiles) -> OwnNetwork | part.H
 def _place(
     opening: NamedPath, usual: tuple[OwnFolder, ...], home_folders: tuple[OwnFolder, ...]
 ) -> PlacedInOwnFolder | None:
-    """Return the mount of `opening` in the n-th of `home_folders` if the n-th of `usual` has it; else `None`."""
+    """If the n-th folder of `usual` has `opening`, return its mount in the n-th of `home_folders`; else `None`."""
     for folder, real in zip(usual, home_folders, strict=True):
         if folder.path in opening.path.parents:
             return PlacedInOwnFolder(

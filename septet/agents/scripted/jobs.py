@@ -172,7 +172,7 @@ def _make(task: PromptTask, hands: Hands, path: str, old: str, new: str) -> tupl
 
 
 def _write_line(task: PromptTask, hands: Hands, line: str, path: str) -> str:
-    """Add a line at the end of a file unless the file has the line; return a sentence that names both."""
+    """Add a line at the end of a file unless the file has the line; return a sentence with line and file."""
     content = read(task.folder / path) or ""
     if line not in content.split("\n"):
         end = "" if content.endswith("\n") or not content else "\n"

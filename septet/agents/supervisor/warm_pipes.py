@@ -71,7 +71,7 @@ class TurnStream:
         return line
 
     def _take_task(self, event: dict[str, object]) -> None:
-        """Add a task that may run in the background; at its end, forget it unless it is known to run there."""
+        """Add a task that may run in the background; forget an ended task if no event put it in the background."""
         task, kind = event.get("task_id"), event.get("subtype")
         patch = event.get("patch") if kind == "task_updated" else event if kind == "task_started" else {}
         in_background = patch.get("is_backgrounded") if isinstance(patch, dict) else None
@@ -94,7 +94,7 @@ class TurnStream:
 
 
 def _read_object(text: bytes, *, ends_line: bool = False) -> dict[str, object]:
-    """Return the JSON object `text`; empty for other text or, if `ends_line`, an object without `session_id`."""
+    """Return the JSON object `text`; with `ends_line`, it must have a `session_id`. Empty for any other text."""
     try:
         event = json.loads(text)
     except (ValueError, RecursionError):

@@ -73,7 +73,7 @@ def _repository_in(api_url: str, url: str) -> str:
 
 
 def _ask(url: str, like: httpx.Request, names: tuple[str, ...]) -> str:
-    """Return the first text in the fields `names` of the JSON at `url`, with the login of `like`; else no text."""
+    """Get the JSON at `url` with the login of `like`; return the first text in fields `names`, else no text."""
     headers = {name: like.headers[name] for name in ("authorization", "user-agent") if name in like.headers}
     bounds = AnswerBounds(TIMEOUT_SECONDS)
     try:
