@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from fakes.activities import Doubles, done, ended
-from fakes.running import Handle, result_of, until, work_order
+from fakes.running import Handle, failure_of, result_of, until, work_order
 from fakes.waiting import wait_until
 from temporalio.client import Client
 
@@ -14,6 +14,7 @@ from clients.executions.task_rows import task_of_row
 from clients.page.standing import need_of
 from clients.temporal.decisions import OrderDecisions
 from clients.temporal.work_orders import WorkOrders
+from septet.contracts.decisions import MoveCall, Target
 from septet.contracts.facts import KeyFinding
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepCall, StepResult
@@ -82,16 +83,18 @@ def waits_with_findings(task: Task) -> bool:
 
 
 async def test_people_are_notified_of_findings(client: Client, doubles: Doubles) -> None:
-    """A notification of a host that notifies names the places and the command that approves the findings."""
-    doubles.steps = {Step.CREATE_COMMIT: [found(ONE), found(ONE), done]}
+    """A host's notification names the places and the command that approves the findings; a cancel ends the question."""
+    doubles.steps = {Step.CREATE_COMMIT: [found(ONE), found(ONE)]}
     doubles.open_workspace = lambda asked: doubles.workspace(asked).model_copy(update={"serves": (NOTIFIES,)})
     async with work_order(client, doubles, "histories/notified-of-findings") as handle:
         task = await until(handle, waits_with_findings)
         told = await wait_until(lambda: next((sent for sent in doubles.sent if sent.kind == "waiting"), None))
         assert (told.work_order_id, ONE.where in told.reason) == (task.id, True)
         assert f"septet approve {task.id} --finding {ONE.id}" in told.remedy
-        await OrderDecisions(WorkOrders(client, doubles.task_queue)).approve(task.id, findings=(ONE.id,))
-        assert (await result_of(handle)).status == "completed"
+        await OrderDecisions(WorkOrders(client, doubles.task_queue)).move(task.id, MoveCall(to=Target.CANCELLED))
+        await failure_of(handle)
+        row = await wait_until(lambda: row_of(handle), lambda row: row.status == "cancelled")
+        assert (row.findings, need_of(row)) == ((), "")
 
 
 async def test_a_person_has_it_taken_out(client: Client, doubles: Doubles) -> None:

@@ -78,6 +78,13 @@ def test_line_endings_are_as_the_repository_has_them(
     assert b"c\r" in (tmp_path / "rescue.patch").read_bytes()
 
 
+def test_removed_attributes_count_no_more(place: Place, origin: Origin, snap: Snap, tmp_path: Path) -> None:
+    """After `.gitattributes` was removed, the patch has new files with their own bytes."""
+    (place.worktree / ".gitattributes").unlink()
+    (place.worktree / "new.crlf").write_bytes(b"a\r\n")
+    assert git(_applied(place, origin, snap(), tmp_path), "cat-file", "-s", ":new.crlf") == "3"
+
+
 def test_a_nested_repository_is_plain_files(place: Place, origin: Origin, snap: Snap, tmp_path: Path) -> None:
     """The patch has the files of a nested repository; only the snapshot has its `.git`."""
     inner = place.worktree / "vendor/lib"
