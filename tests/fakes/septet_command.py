@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import NamedTemporaryFile, TemporaryDirectory
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import httpx
 import psutil
@@ -24,8 +24,6 @@ from fakes.waiting import until
 from fakes.warm_command import WarmProgram, run_septet
 
 from septet.contracts.names import Step
-
-Found = TypeVar("Found")
 
 WITHIN_SECONDS = 60.0
 _ASK_EVERY_SECONDS = 0.1

@@ -7,10 +7,6 @@ ROOT = Path(__file__).parents[2]
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 
 
-def _without_code(text: str) -> str:
-    return re.sub(r"`[^`\n]*`", "code", re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL))
-
-
 def _anchors(page: Path) -> set[str]:
     text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
     titles = re.findall(r"^#+ (.+)$", text, flags=re.MULTILINE)
@@ -21,7 +17,8 @@ def test_every_link_leads_to_a_file_and_a_heading_that_exist() -> None:
     """Each link in the documentation leads to an existing file and heading."""
     broken = []
     for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]:
-        for link in LINK.findall(_without_code(page.read_text(encoding="utf-8"))):
+        text = page.read_text(encoding="utf-8")
+        for link in LINK.findall(re.sub(r"```.*?```|`[^`\n]*`", "code", text, flags=re.DOTALL)):
             if re.match(r"[a-z]+:", link):
                 continue
             path, _, anchor = link.partition("#")

@@ -42,9 +42,6 @@ class TwoNetworks:
         program.chmod(0o755)
         return str(program)
 
-    def outside_command(self, *argv: str) -> tuple[str, ...]:
-        return (_NSENTER, f"--net=/proc/{self.outside}/ns/net", "--", *argv)
-
 
 @contextmanager
 def two_networks(folder: Path, names: Mapping[str, str]) -> Iterator[TwoNetworks]:
@@ -131,7 +128,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
         _certify(workspace)
         _write_packages(workspace)
         program = f"openssl s_server -WWW -accept {OTHER}:443 -cert cert.pem -key key.pem"
-        command = networks.outside_command(*program.split())
+        command = [_NSENTER, f"--net=/proc/{networks.outside}/ns/net", "--", *program.split()]
         with subprocess.Popen(command, cwd=workspace, stdout=subprocess.PIPE) as server:
             assert server.stdout is not None
             assert b"ACCEPT\n" in iter(server.stdout.readline, b"")

@@ -11,6 +11,7 @@ from fakes.septet_command import free_ports
 from fakes.small_disk import SmallDisk, small_disk
 from temporalio.api.operatorservice.v1 import RemoveSearchAttributesRequest
 from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
+from temporalio.client import Client
 from temporalio.testing import WorkflowEnvironment
 
 from septet.contracts.workspace import DELIVERS_CANCELS
@@ -123,6 +124,23 @@ async def test_the_preflight_registers_what_is_missing() -> None:
         await client.operator_service.remove_search_attributes(wrong)
         assert set(await register_search_attributes(client)) == {key.name for key in ALL}
         assert await register_search_attributes(client) == ()
+
+
+async def test_starts_of_workers_leave_no_connection_in_the_server(state: StateDir) -> None:
+    """Repeated starts of workers leave no further connections of the server to itself."""
+    async with embedded_server(state, Ports(*free_ports(2)), ENV) as server:
+        client, process = await Client.connect(server.address), psutil.Process(server.server_pid)
+
+        def connections() -> int:
+            found = process.net_connections("tcp")
+            ports = {each.laddr.port for each in found if each.status == psutil.CONN_LISTEN}
+            return sum(each.raddr.port in ports for each in found if each.status == psutil.CONN_ESTABLISHED)
+
+        before = connections()
+        for _ in range(20):
+            await register_search_attributes(client)
+            await host_services(client)
+        assert connections() < before + 20
 
 
 def _lives(pid: int) -> bool:
