@@ -171,7 +171,7 @@ async def test_a_build_that_does_not_tell_its_patches_is_refused_where_any_are_i
     ):
         await wait_until(lambda: is_served(client, settings, "mute"))
         with pytest.raises(RefusedTransitionError, match="mute does not report its patches"):
-            await promote(client, settings, PromotionCall(build="mute", within_seconds=1))
+            await promote(client, settings, PromotionCall(build="mute", within_seconds=5))
 
 
 async def test_a_build_whose_worker_has_just_begun_is_asked_for_its_patches_until_it_tells_them(
@@ -195,7 +195,7 @@ async def test_a_build_without_a_worker_is_waited_for_and_then_refused(client: C
     doubles = Doubles(f"{settings.task_queue}-host")
     async with asyncio.timeout(60), serving(client, settings, WorkOrder, doubles):
         with pytest.raises(NotFoundError) as refused:
-            await promote(client, settings, PromotionCall(build="later", within_seconds=1))
+            await promote(client, settings, PromotionCall(build="later", within_seconds=5))
         assert "No worker of build later takes work orders" in refused.value.message
         assert refused.value.remedy.endswith(f"Builds with workers: {build_id(settings)}.")
         promoted = asyncio.create_task(promote(client, settings, PromotionCall(build="later")))
