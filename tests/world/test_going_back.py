@@ -152,6 +152,7 @@ class World:
         if self.kind == "disk full":
             disk = self.stack.enter_context(small_disk(self.septet.state, mib=48, inodes=20_000))
             self.fill, self.free = disk.fill, disk.free
+            extra["SEPTET_DISK_WAIT_SECONDS"] = "1"
         self.worker = self.stack.enter_context(self.host.worker(**extra))
 
     def _comes_to_the_end(self) -> None:
