@@ -228,13 +228,8 @@ class LocalForge(LocalIssues):
             base: self._merged_branches(base) for base in {each.base for each in records if each.state == "open"}
         }
         for record in records:
-            pull_request = self.pull_from(record, tips.get(record.head, ""))
-            if record.state == "open" and not pull_request.head_sha:
-                yield replace(pull_request, state="closed")
-            elif record.state == "open" and record.head in merged[record.base]:
-                yield replace(pull_request, state="merged")
-            else:
-                yield pull_request
+            is_merged = record.head in merged.get(record.base, ())
+            yield _in_state(self.pull_from(record, tips.get(record.head, "")), is_merged=is_merged)
 
     def _merged_branches(self, base: str) -> frozenset[str]:
         """Return the branches whose commits a base contains; empty if the base does not exist."""
@@ -245,10 +240,16 @@ class LocalForge(LocalIssues):
         pull_request = self.pull_from(record)
         if record.state != "open":
             return pull_request
-        if holds(self.git, record.base, pull_request.head_sha or commit):
-            return replace(pull_request, state="merged")
-        return pull_request if pull_request.head_sha else replace(pull_request, state="closed")
+        is_merged = holds(self.git, record.base, pull_request.head_sha or commit)
+        return _in_state(pull_request, is_merged=is_merged)
 
     def _open(self, contents: StoreContents, head: str) -> PullRequest | None:
         pulls = self.records_of(contents, "pull", LocalPull, naming=head)
         return next((self.pull_from(pull) for pull in pulls if pull.head == head and pull.state == "open"), None)
+
+
+def _in_state(pull_request: PullRequest, *, is_merged: bool) -> PullRequest:
+    """Return a pull request in its present state; an open one without its branch is closed."""
+    if pull_request.state != "open" or (pull_request.head_sha and not is_merged):
+        return pull_request
+    return replace(pull_request, state="merged" if is_merged else "closed")
